@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array, Where
+from tessera_tools.sim.arrays import Array, Where, some
 from tessera_tools.sim.asynchronous import Operation, Reporter
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
@@ -191,7 +191,7 @@ def _end_of_cta(cta: Cta) -> None:
         threads = threads_of(records) >> 5
         late = (clocks_of(records) > known[threads]) & ((threads < ranks[0]) | (threads > ranks[-1]))
         late &= threads < cluster.clocks.warps
-        if late.any():
+        if some(late):
             first = np.flatnonzero(late)
             places = [offset for rank, offset in cluster.state.get("mbarrier", {}) if rank == cta.rank]
             barriers = {(offset + byte) // history.grain for offset in places for byte in range(8)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tessera_tools.sim.arrays import every, some
 from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.warp import CHANGED, JointOutcome, Mask, Outcome, Split, Warp, mask_of
@@ -46,9 +47,9 @@ def guarded_together(execute: Together, port: int, negated: bool) -> Together:
         chosen = warp.ports[port] ^ negated
         if not mask.full:
             chosen &= mask.array
-        elif chosen.all():
+        elif every(chosen):
             return execute(warp, mask)
-        if chosen.any():
+        if some(chosen):
             return execute(warp, Lanes(chosen))
         return None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tessera_tools.sim.access import check_remote
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.machine import DEADLOCKS
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
 from tessera_tools.sim.races import describe, late_records, record_at
@@ -171,7 +171,7 @@ class MBarrier:
 
         Otherwise the phase is complete in this schedule, and may be incomplete here in another one.
         """
-        return self.released is None or not (self.released > warp.cta.cluster.clocks.known[warp.rank]).any()
+        return self.released is None or not some(self.released > warp.cta.cluster.clocks.known[warp.rank])
 
     def wait(
         self, ready: Callable[[], bool], finish: Callable[[Warp, Mask], None], text: str, *, timed: bool

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array, Where
+from tessera_tools.sim.arrays import Array, Where, some
 from tessera_tools.sim.interfaces import Warps
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.races import History, Race, describe
@@ -129,7 +129,7 @@ class Region:
     def _refuse(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
         outside = offsets > np.uint64(max(self.size - width, 0)) if self.size >= width else offsets >= 0
         askew = (offsets & np.uint64(width - 1) != 0) & ~outside
-        if outside.any():
+        if some(outside):
             first = int(np.flatnonzero(outside)[0])
             where = int(offsets[first]) - (1 << 64 if int(offsets[first]) >> 63 else 0)
             warp.report(
@@ -137,7 +137,7 @@ class Region:
                 f"{width} bytes at byte {where} of {self.name}, which has {self.size}",
                 mask_of(chosen_bits(mask, outside)),
             )
-        if askew.any():
+        if some(askew):
             first = int(np.flatnonzero(askew)[0])
             warp.report(
                 "misaligned",
@@ -203,7 +203,7 @@ class Region:
                 ),
             ):
                 bad = (state & state.dtype.type(fill * flag)).reshape(len(state), -1).any(axis=1)
-                if bad.any():
+                if some(bad):
                     at = int(index[np.flatnonzero(bad)[0]]) * width
                     warp.report(
                         kind,
@@ -418,7 +418,7 @@ class Allocations:
             return [(recent, mask, slice(None))]
         found: list[tuple[Buffer, Mask, Where]] = []
         left = np.ones(len(wanted), np.bool_)
-        while left.any():
+        while some(left):
             first = int(wanted[np.flatnonzero(left)[0]])
             region = self.find(first)
             if region is None:

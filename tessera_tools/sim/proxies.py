@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array, Where
+from tessera_tools.sim.arrays import Array, Where, some
 from tessera_tools.sim.memory import COPIED, READING, UNFENCED, UNINITIALIZED, WRITING
 from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
@@ -204,7 +204,7 @@ def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str,
         if not found.size or int(found.max()) < warp.limit:
             continue
         late = late_records(warp, found, thread)
-        if late.any():
+        if some(late):
             first = int(np.flatnonzero(late)[0])
             at = (grains.start + first if isinstance(grains, slice) else int(grains[first])) * history.grain
             who, place = describe(warp, int(found.reshape(-1)[first]))

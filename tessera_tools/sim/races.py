@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.interfaces import Warps
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class History:
         ranks = np.array([warp.rank for warp in warps])[:, None]
         records = records.reshape(-1)
         known = warps[0].cta.cluster.clocks.known[ranks, threads_of(records) >> 5]
-        return not (clocks_of(records) > known).any()
+        return not some(clocks_of(records) > known)
 
     def load_together(self, gang: Warps, index: Array, width: int, mine: Array) -> bool:
         """Record a read of the units `index` by lanes of several warps with the records `mine`; False on a race."""
@@ -285,7 +285,7 @@ class History:
             return False
         rows = mine if written.ndim == 1 else mine[:, None]
         written[index] = rows
-        if (written.take(index, 0) != rows).any():
+        if some(written.take(index, 0) != rows):
             written[index] = before
             return False
         return True
@@ -296,7 +296,7 @@ class History:
         records = records.reshape(len(records), -1)
         own, threads = threads_of(mine)[:, None], threads_of(records)
         known = gang.cta.cluster.clocks.known[own >> 5, threads >> 5]
-        return bool(((clocks_of(records) > known) & (threads != own)).any())
+        return some((clocks_of(records) > known) & (threads != own))
 
     def _mine(self, warp: Warp, mask: Mask, strong: bool) -> Array:
         mark = (warp.split.pc & _CODE_MASK) << _CODE_SHIFT | (int(_STRONG) if strong else 0)
@@ -305,7 +305,7 @@ class History:
     def _late(self, warp: Warp, records: Array, mine: Array, strong: bool) -> Race | None:
         # In the common case each lane was the last to access its own units.
         own = mine & _THREAD_BITS
-        if not (records & _THREAD_BITS != (own if records.ndim == 1 else own[:, None])).any():
+        if not some(records & _THREAD_BITS != (own if records.ndim == 1 else own[:, None])):
             return None
         clocks = warp.cta.cluster.clocks
         records = records.reshape(len(records), -1)
@@ -315,7 +315,7 @@ class History:
         )
         if strong:
             late &= records & _STRONG == 0
-        if not late.any():
+        if not some(late):
             return None
         first = np.flatnonzero(late)[0]
         return Race(np.flatnonzero(late.any(axis=1)), int(records.reshape(-1)[first]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 
 __all__ = ["BF16", "F16", "F32", "FORMATS", "Format", "decode", "encode", "odd_integer", "odd_product_sum",
            "odd_quotient", "odd_root", "odd_sum"]  # fmt: skip
@@ -84,9 +84,9 @@ def encode(values: Array, to: Format, mode: str = "rn", *, finite: bool = False)
     if mode == "rn" and not finite and to.name in _NARROWER:
         dtype, unsigned = _NARROWER[to.name]
         rounded = np.asarray(values, np.float64).astype(dtype)
-        pattern = rounded.view(unsigned).astype(np.uint32)
+        pattern = rounded.view(unsigned).astype(np.uint32, copy=False)
         nan = np.isnan(rounded)
-        if nan.any():
+        if some(nan):
             pattern[nan] = to.nan
         return pattern
     bits = np.asarray(values, np.float64).view(_U64)
@@ -120,7 +120,7 @@ def encode(values: Array, to: Format, mode: str = "rn", *, finite: bool = False)
     pattern = (scale + quotient + up).astype(np.int64)
     infinite = field == 2047
     over = (pattern > to.top) | infinite
-    if over.any():
+    if some(over):
         past = np.full(pattern.shape, to.top, np.int64)
         if to.infinity and not finite:
             toward = {"rn": True, "rna": True, "rz": False, "rp": ~sign, "rm": sign}[mode]
@@ -190,7 +190,7 @@ def _to_odd(value: Array, lost: Array) -> Array:
     """`value`, a float64 rounded to nearest, and the sign of exact - value → rounded to odd."""
     bits = value.view(np.int64)
     inexact = (lost != 0) & np.isfinite(value) & (bits & 1 == 0)
-    if not inexact.any():
+    if not some(inexact):
         return value
     away = np.where((lost > 0) == (value > 0), 1, -1)
     return np.where(inexact, bits + away, bits).view(np.float64)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from tessera_tools.sim import memory
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every
 from tessera_tools.sim.blocks import Joining, joined
 from tessera_tools.sim.decode import Execute, Together, after_decoding
 from tessera_tools.sim.interfaces import HasLanes, Warps
@@ -303,7 +303,7 @@ def write_back(warp: Warp, state: State, operation: Operation) -> None:
     state.held.difference_update(free)
     read = {slot for other in others for slot in other.a_slots}
     for slot, row in zip(operation.a_slots, operation.a_rows, strict=True):
-        if slot not in read and (registers[slot] == POISON).all():
+        if slot not in read and every(registers[slot] == POISON):
             registers[slot] = row
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.interfaces import Warps
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import (
@@ -160,7 +160,7 @@ class Shared(_Watched):
         foreign = offsets >> np.uint64(REMOTE_SHIFT) != 0
         ranks = (offsets + self._window) >> np.uint64(REMOTE_SHIFT)
         foreign &= ranks < np.uint64(len(warp.cta.cluster.ctas))
-        if foreign.any():
+        if some(foreign):
             rank = int(ranks[np.flatnonzero(foreign)[0]])
             warp.report(
                 "out-of-bounds",

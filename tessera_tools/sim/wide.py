@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every
 
 __all__ = ["add", "divide", "fma", "from_integer", "multiply", "root", "round_fraction"]
 
@@ -134,7 +134,7 @@ def fma(x: Array, y: Array, z: Array, mode: str = "rn") -> Array:
     result = vh + odd
     # A zero keeps the sign of the plain sum, except if the product underflowed.
     result = np.where((result == 0) & moderate, plain, result)
-    if moderate.all():
+    if every(moderate):
         return result
     fallback = _exact(_infinities(x, y, z, plain), (x, y, z), mode, _fused, ~moderate)
     return np.where(moderate, result, fallback)

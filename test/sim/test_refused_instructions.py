@@ -307,6 +307,10 @@ REFUSED = [
         "has .kind::f8f6f4, which mma.sync of sm_90a does not; expected sm_120a or sm_121a",
     ),
     (
+        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f32 {%r0,%r1}, {%r2,%r3}, {%r4}, {%f0,%f1,%f2,%f3};",
+        "has D of .f16 and C of .f32; expected one type",
+    ),
+    (
         "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32"
         " {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r2,%r3}, {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7};",
         "has .f16.f16.f16.f32; expected .f16 elements and .f16 or .f32 for D and C",

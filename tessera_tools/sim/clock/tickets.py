@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.clock.cost import Register
 from tessera_tools.sim.lanes import mask_of
 
@@ -106,7 +106,7 @@ class Tickets:
         value, bits = 0, 0
         for register in self.loads[pc]:
             row = warp.registers[register[0]][register[1]][mask.array]
-            if (row != row[0]).any():
+            if some(row != row[0]):
                 self.seen[load] = _Seen(trace.cluster, 0, {})
                 return
             value |= int.from_bytes(row[0].tobytes(), "little") << bits

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tessera_tools.sim.access import load
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every, some
 from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
@@ -212,7 +212,7 @@ def cp_async(ctx: Context) -> Execute:
         sizes = np.full(32, width, np.int64)
         if size_port is not None:
             sizes = warp.ports[size_port].astype(np.int64)
-            if (sizes[mask.array] > width).any():
+            if some(sizes[mask.array] > width):
                 warp.report("illegal", f"a source size above the copy size of {width} bytes", mask)
                 sizes = np.minimum(sizes, width)
         elif ignore is not None:
@@ -222,7 +222,7 @@ def cp_async(ctx: Context) -> Execute:
             if reading.count:
                 count_access(warp.stats, reading, "cp.async.global", line, source, width)
             warp.stats.shared_access(line, to[mask.array], width)
-        if (sizes[mask.array] == width).all():
+        if every(sizes[mask.array] == width):
             values = load(warp, mask, "global", source, width)
             again = compact(mask, source).copy()
         else:
@@ -232,7 +232,7 @@ def cp_async(ctx: Context) -> Execute:
         units = memory.units(warp, part, compact(part, to), width)
         # Invalid addresses are reported, and their lanes copy nothing.
         good = units * width < memory.scratch
-        if not good.all():
+        if not every(good):
             lanes = np.zeros(32, np.bool_)
             lanes[part.lanes[good]] = True
             part, units = mask_of(lanes), units[good]
@@ -249,7 +249,7 @@ def cp_async(ctx: Context) -> Execute:
         if size_port is not None:
             sizes = gang.ports[size_port]
             whole: Array = sizes == width
-            if not whole.all():
+            if not every(whole):
                 if sizes[~whole].any():
                     return NotImplemented
                 read = whole
@@ -258,7 +258,7 @@ def cp_async(ctx: Context) -> Execute:
             values = memory.load_together(gang, source, width, records)
         else:
             values = np.zeros((len(read), width // 8) if width > 8 else len(read), dtype)
-            if read.any():
+            if some(read):
                 found = memory.load_together(gang, source[read], width, records[read])
                 if found is None:
                     return NotImplemented
@@ -298,7 +298,7 @@ def _read(warp: Warp, addresses: Array, width: int) -> Array | None:
     memory = warp.cta.cluster.launch.memory
     found: Array | None = None
     left = np.ones(len(addresses), np.bool_)
-    while left.any():
+    while some(left):
         region = memory.find(int(addresses[np.argmax(left)]))
         if region is None:
             return None
@@ -306,7 +306,7 @@ def _read(warp: Warp, addresses: Array, width: int) -> Array | None:
         # An address below the allocation is a large offset.
         inside = offsets <= np.uint64(max(region.size - width, 0))
         units = (offsets // np.uint64(width)).astype(np.intp)
-        if inside.all():
+        if every(inside):
             return region.views[width].take(units, 0)
         if found is None:
             found = np.empty((len(addresses), *region.views[width].shape[1:]), region.views[width].dtype)
@@ -336,10 +336,10 @@ def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, 
     if whole.count:
         octets[whole.array] = load(warp, whole, "global", addresses, width).view(np.uint8).reshape(-1, width)
     partial = (sizes > 0) & (sizes < width) & mask.array
-    for byte in range(width if partial.any() else 0):
-        some = mask_of(partial & (sizes > byte))
-        if some.count:
-            octets[some.array, byte] = load(warp, some, "global", addresses + np.uint64(byte), 1)
+    for byte in range(width if some(partial) else 0):
+        longer = mask_of(partial & (sizes > byte))
+        if longer.count:
+            octets[longer.array, byte] = load(warp, longer, "global", addresses + np.uint64(byte), 1)
     values = octets.view(dtype)
     return compact(mask, values if width > 8 else values[:, 0])
 
@@ -426,7 +426,7 @@ FULL_MASK = mask_of(FULL)
 def _due(copy: Copy, mask: Mask, limit: Array) -> bool:
     """True if some lane of `mask` waits for the copy; all lanes of a copy complete together."""
     if copy.lanes.full and mask.full:
-        return bool((copy.group < limit).any())
+        return some(copy.group < limit)
     both = copy.lanes.array & mask.array
     return bool((copy.group < limit)[both].any())
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tessera_tools.sim.access import load, parts, store
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.floating import Element, element_of
 from tessera_tools.sim.instructions.memory import count_access
@@ -140,9 +140,9 @@ def _serially(
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     again = ordered[1:] == ordered[:-1]
-    if not again.any():
+    if not some(again):
         return old, combine(old, values, expected)
-    if ufunc is not None and again.all():
+    if ufunc is not None and every(again):
         dtype = ufunc[1]
         running = ufunc[0].accumulate(np.concatenate([old[:1], values]).view(dtype), dtype=dtype)
         running = running.view(old.dtype)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
@@ -105,17 +105,12 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
         warps, cta = gang.warps, gang.cta
         row = gang.ports[which]
         number = int(row[0])
-        if (
-            gang.stats is not None
-            or len(warps) != len(cta.warps)
-            or number >= _COUNT
-            or (row != number).any()
-        ):
+        if gang.stats is not None or len(warps) != len(cta.warps) or number >= _COUNT or some(row != number):
             return NotImplemented
         state = barriers(cta)[number]
         if state.arrived or any(warp.live != FULL for warp in warps):
             return NotImplemented
-        if count is not None and (gang.ports[count] != 32 * len(warps)).any():
+        if count is not None and some(gang.ports[count] != 32 * len(warps)):
             return NotImplemented
         cta.cluster.clocks.synchronize(warps)
         state.expected = 32 * len(warps) if count is not None else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every, some
 from tessera_tools.sim.bulk import copy_in, copy_out
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations, global_bytes, policy, shared_bytes
@@ -112,9 +112,9 @@ def _inside(warp: Warp, mask: Mask, tensor: TensorMap, box: Box, what: str) -> _
     """None if no byte is inside the tensor. If some bytes are not allocated, reports a finding and returns None."""
     width = box.columns * box.size
     ok = box.valid()
-    if ok.all():
+    if every(ok):
         low, high = int(box.starts.min()), int(box.starts.max()) + width - 1
-    elif not ok.any():
+    elif not some(ok):
         return None
     else:
         offsets = box.offsets()[np.repeat(ok, box.size, axis=1)]
@@ -124,7 +124,7 @@ def _inside(warp: Warp, mask: Mask, tensor: TensorMap, box: Box, what: str) -> _
         return None
     shift, units = tensor.address - region.base, None
     starts = box.starts + shift
-    if ok.all() and not width % 16 and not (starts % 16).any():
+    if every(ok) and not width % 16 and not (starts % 16).any():
         units = (starts >> 4)[:, None] + np.arange(width // 16)
     return _Inside(region, box, shift, np.repeat(ok, box.size, axis=1), units)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.machine import Cluster
@@ -79,7 +79,7 @@ def arrive(ctx: Context) -> Execute:
         cluster = warp.cta.cluster
         barrier = _barrier(cluster)
         waits = _waits(warp)
-        if (waits[mask.array] >= 0).any():
+        if some(waits[mask.array] >= 0):
             warp.report("barrier", "barrier.cluster.arrive twice with no barrier.cluster.wait between", mask)
         waits[mask.array] = barrier.generation
         if not relaxed:
@@ -107,7 +107,7 @@ def wait(ctx: Context) -> Execute:
         cluster = warp.cta.cluster
         barrier = _barrier(cluster)
         waits = _waits(warp)
-        if (waits[mask.array] < 0).any():
+        if some(waits[mask.array] < 0):
             warp.report("barrier", "barrier.cluster.wait without a barrier.cluster.arrive before", mask)
             return None
         generation = int(waits[mask.array].max())
@@ -149,7 +149,7 @@ def mapa(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         wanted = warp.ports[rank].astype(np.uint64)
         ctas = len(warp.cta.cluster.ctas)
-        if (wanted[mask.array] >= ctas).any():
+        if some(wanted[mask.array] >= ctas):
             warp.report(
                 "illegal", f"mapa to CTA {int(wanted[mask.array].max())} in a cluster of {ctas}", mask
             )

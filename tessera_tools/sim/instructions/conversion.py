@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tessera_tools.sim import wide
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every, some
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, put
 from tessera_tools.sim.interfaces import HasLanes, HasPorts
@@ -177,7 +177,7 @@ def _to_integer(ctx: Context, source: Type, to: Type, how: _How) -> Callable[[Ar
         values = nearest(read(row))
         inside = (values >= low) & (values < past)
         result = np.where(inside, values, 0.0).astype(dtype)
-        if inside.all():
+        if every(inside):
             return result
         result = np.where(values >= past, dtype(info.max), result)
         result = np.where(values < low, dtype(info.min), result)
@@ -251,7 +251,7 @@ def _quick(to: Type, source: Type, how: _How, d: int, a: int) -> Execute | None:
         def widen(row: Array) -> Array:
             result = row.astype(np.float32)
             nan = np.isnan(result)
-            if nan.any():
+            if some(nan):
                 result.view(np.uint32)[nan] = 0x7FFFFFFF
             return result
 

@@ -10,12 +10,12 @@ Packed types (f16x2, bf16x2, f32x2) are rows of 64 elements. Results that PTX de
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tessera_tools.sim import rounding, wide
-from tessera_tools.sim.arrays import Array, OfRows
+from tessera_tools.sim.arrays import Array, OfRows, every, some
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.interfaces import HasLanes, HasPorts
@@ -48,10 +48,18 @@ class Element:
     format: Format | None
     bits: int
     count: int
+    dtype: type[np.unsignedinteger] = field(init=False, repr=False)
+    sign: np.unsignedinteger = field(init=False, repr=False)
+    """The pattern of the sign bit."""
+    exponent: np.unsignedinteger = field(init=False, repr=False)
+    """The pattern of the exponent's bits: that of infinity."""
 
-    @property
-    def dtype(self) -> type[np.unsignedinteger]:
-        return UNSIGNED[self.bits]
+    def __post_init__(self) -> None:
+        mantissa = self.format.mantissa if self.format else 52
+        dtype = UNSIGNED[self.bits]
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "sign", dtype(1 << self.bits - 1))
+        object.__setattr__(self, "exponent", dtype((1 << self.bits - 1) - (1 << mantissa)))
 
     def patterns(self, row: Array) -> Array:
         """A row of the type → its elements' patterns."""
@@ -68,23 +76,17 @@ class Element:
         return patterns.astype(self.dtype, copy=False).view(self.type.dtype)
 
     @property
-    def sign(self) -> np.unsignedinteger:
-        return self.dtype(1 << self.bits - 1)
-
-    @property
     def nan(self) -> np.unsignedinteger:
         """The canonical NaN: 0x7fffffff for f32, 0x7fff for f16 and bf16 (PTX ISA, "Floating Point")."""
         return self.dtype(self.format.nan if self.format else 0x7FF8000000000000)
 
     def flush(self, patterns: Array) -> Array:
         """Subnormals → zero with the same sign (.ftz)."""
-        mantissa = self.format.mantissa if self.format else 52
-        exponent = self.dtype((1 << self.bits - 1) - (1 << mantissa))
-        return np.where(patterns & exponent == 0, patterns & self.sign, patterns)
+        normal = (patterns & self.exponent).astype(np.bool_)
+        return patterns if every(normal) else np.where(normal, patterns, patterns & self.sign)
 
     def is_nan(self, patterns: Array) -> Array:
-        mantissa = self.format.mantissa if self.format else 52
-        return patterns & ~self.sign > self.dtype((1 << self.bits - 1) - (1 << mantissa))
+        return patterns & ~self.sign > self.exponent
 
 
 _COUNTS = {"f16": ("f16", 1), "f16x2": ("f16", 2), "bf16": ("bf16", 1), "bf16x2": ("bf16", 2),
@@ -128,7 +130,7 @@ class Finish:
             values = np.where(values <= 0, 0.0, values)
         if element.format is None:
             return values.view(np.uint64)
-        patterns = encode(values, element.format, self.mode).astype(element.dtype)
+        patterns = encode(values, element.format, self.mode).astype(element.dtype, copy=False)
         return element.flush(patterns) if self.ftz else patterns
 
     def inputs(self, element: Element, rows: tuple[Array, ...]) -> list[Array]:
@@ -318,7 +320,7 @@ def _fma32(d: int, a: int, b: int, c: int) -> Execute:
         lanes = len(row)
         if count_nonzero(low) != lanes or (
             count_nonzero(row.view(np.uint32) & _EXPONENT) != lanes
-            and ((total != 0) & (row.view(np.uint32) & _EXPONENT == 0)).any()
+            and some((total != 0) & (row.view(np.uint32) & _EXPONENT == 0))
         ):
             row = fused_f32(x, y, z)
         if mask.full:
@@ -414,7 +416,7 @@ def extreme(element: Element, largest: bool, propagate: bool) -> Callable[[Array
         result = np.where(first, x, y)
         nan_x = element.is_nan(x)
         nan_y = element.is_nan(y)
-        if not (nan_x.any() or nan_y.any()):
+        if not (some(nan_x) or some(nan_y)):
             return result
         if propagate:
             return np.where(nan_x | nan_y, element.nan, result)

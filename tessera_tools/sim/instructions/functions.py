@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tessera_tools.sim import rounding, wide
-from tessera_tools.sim.arrays import Array, OfRows
+from tessera_tools.sim.arrays import Array, OfRows, some
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import MODES, NAN32, Finish, destination, element_of
@@ -66,12 +66,12 @@ def _native(
 
     def execute(warp: HasPorts, mask: HasLanes) -> None:
         rows = tuple(warp.ports[source] for source in sources)
-        if large is not None and (np.abs(rows[-1]) > _LARGE).any():
+        if large is not None and some(np.abs(rows[-1]) > _LARGE):
             put(warp, mask, d, element.row(finish.encode(element, large(*finish.inputs(element, rows)))))
             return
         result = ufunc(*rows)
         nan = np.isnan(result)
-        if nan.any():
+        if some(nan):
             result.view(np.uint32)[nan] = NAN32
         put(warp, mask, d, result)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.bulk import copy_in
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations
@@ -102,10 +102,10 @@ def is_canceled(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> None:
         state = _words(warp.ports[response])[:, 3]
-        if (~np.isin(state[mask.array], (_CANCELED, _NONE_LEFT))).any():
+        if some(~np.isin(state[mask.array], (_CANCELED, _NONE_LEFT))):
             warp.report("illegal", "a response that clusterlaunchcontrol.try_cancel has not written", mask)
         _note_reader(warp, warp.ports[response][mask.first].tobytes())
-        if (state[mask.array] == _NONE_LEFT).any():
+        if some(state[mask.array] == _NONE_LEFT):
             warp.cta.cluster.state["no cluster left"] = True
         put(warp, mask, destination, state == _CANCELED)
 
@@ -132,7 +132,7 @@ def get_first_ctaid(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> None:
         words = _words(warp.ports[response])
-        if (words[mask.array, 3] != _CANCELED).any():
+        if some(words[mask.array, 3] != _CANCELED):
             warp.report("illegal", "the first CTA of a cluster that was not canceled", mask)
         for column, destination in zip(columns, destinations_of, strict=False):
             put(warp, mask, destination, words[:, column])

@@ -228,7 +228,7 @@ def _check(
     for name, what in ((d, "D"), (c, "C")):
         if name not in expected:
             raise ctx.error(f"has {what} of .{name} with A of .{a}; expected .{' or .'.join(expected)}")
-    if c != d and a != "f16":
+    if c != d:
         raise ctx.error(f"has D of .{d} and C of .{c}; expected one type")
 
 

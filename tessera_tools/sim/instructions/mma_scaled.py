@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tessera_tools.sim import fragments
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.decode import Context, Execute
 from tessera_tools.sim.elements import ELEMENTS, scale_values
 from tessera_tools.sim.instructions.common import architecture_without
@@ -129,7 +129,7 @@ class _Scale:
         """The factors [block, row or column]; `lanes` of a quad hold them, each for 8 rows or columns."""
         byte, thread = warp.ports[self.byte], warp.ports[self.thread]
         begin, chosen = int(byte[0]), int(thread[0])
-        if (byte != begin).any() or (thread != chosen).any():
+        if some(byte != begin) or some(thread != chosen):
             warp.report("illegal", "the selectors of the scale factors differ between the lanes", mask)
         if begin + self.count > 4 or begin % self.count or chosen * lanes >= 4:
             warp.report(

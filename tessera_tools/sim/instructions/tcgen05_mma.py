@@ -25,7 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, SUB_BYTE, matrix_values, scale_values
 from tessera_tools.sim.instruction_descriptor import SCALED, Instruction, decode
@@ -499,7 +499,7 @@ class _Part:
             columns: list[Array] = []
             for half in range(halves):
                 group = octets[half * 4 // halves : (half + 1) * 4 // halves]
-                if (group != group[0]).any():
+                if some(group != group[0]):
                     self.use.warp.cta.cluster.launch.report(
                         "illegal",
                         f"the scale factors of {what} differ between groups of 32 lanes, which must all have them",

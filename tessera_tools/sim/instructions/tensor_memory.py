@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from tessera_tools.sim import access
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.blocks import Joining, joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
 from tessera_tools.sim.instructions.common import architecture_without
@@ -74,7 +74,7 @@ def _aligned(ctx: Context) -> None:
 def uniform(warp: Warp, mask: Mask, row: Array, what: str) -> int:
     """The value that all lanes have; a finding if they differ."""
     first = int(row[mask.first])
-    if (row[mask.array] != row[mask.first]).any():
+    if some(row[mask.array] != row[mask.first]):
         warp.report("illegal", f"{what} differs between the lanes", mask)
     return first
 

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
 from tessera_tools.sim.mbarrier import resolve
@@ -119,7 +119,7 @@ def _only_own_warp_is_late(warp: Warp, shared: Region, words: Array) -> bool:
         return False
     records = history.written[words // history.grain]
     late = late_records(warp, records, -1)
-    return bool(late.any()) and bool((threads_of(records[late]) >> 5 == warp.rank).all())
+    return some(late) and bool((threads_of(records[late]) >> 5 == warp.rank).all())
 
 
 @instruction("tensormap.cp_fenceproxy")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, every, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import element_of, extreme
@@ -37,7 +37,7 @@ def _by_members(execute: Callable[[Warp, Mask], None], members: int | None) -> E
     def run(warp: Warp, mask: Mask) -> None:
         row = warp.ports[members]
         wanted = int(row[mask.first])
-        if mask.count == 1 or (row[mask.array] == row[mask.first]).all():
+        if mask.count == 1 or every(row[mask.array] == row[mask.first]):
             groups = [(wanted, mask)]
         else:
             groups = [(int(bits), mask_of((row == bits) & mask.array)) for bits in np.unique(row[mask.array])]
@@ -91,7 +91,7 @@ def shfl(ctx: Context) -> Execute:
         ports = warp.ports
         source, inside = sources(ports[b].astype(np.int64) & 31, ports[c].astype(np.int64))
         missing = ~mask.array[source] & mask.array
-        if missing.any():
+        if some(missing):
             lane = int(source[np.flatnonzero(missing)[0]])
             warp.report("illegal", f"reads from lane {lane}, which does not take part", mask_of(missing))
         row = ports[a][source]
@@ -112,7 +112,7 @@ def shfl(ctx: Context) -> Execute:
         ports = gang.ports
         if not mask.full or members is None:
             return NotImplemented
-        if not whole and (ports[members] != np.uint32(FULL)).any():
+        if not whole and some(ports[members] != np.uint32(FULL)):
             return NotImplemented
         if fixed is not None:
             source, inside = fixed
@@ -164,11 +164,11 @@ def vote(ctx: Context) -> Execute:
 @instruction("match.any.sync", "match.all.sync")
 def match(ctx: Context) -> Execute:
     """match.{any,all}.sync.type d{|p}, a, membermask: the lanes with an equal value; .all: all lanes or none."""
-    every = "all" in ctx.inst.modifiers
+    of_all = "all" in ctx.inst.modifiers
     type = ctx.type("b32", "b64")
     operands = ctx.operands(3)
     target, predicate = ctx.pair(operands[0])
-    if predicate is not None and not every:
+    if predicate is not None and not of_all:
         raise ctx.error("has a predicate, which only match.all has")
     d, a = ctx.write(target, TYPES["b32"]), ctx.read(operands[1], type)
     p = ctx.write(predicate, TYPES["pred"]) if predicate is not None else None
@@ -177,8 +177,8 @@ def match(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> None:
         row = warp.ports[a]
-        if every:
-            same = bool((row[mask.array] == row[mask.first]).all())
+        if of_all:
+            same = every(row[mask.array] == row[mask.first])
             put(warp, mask, d, np.uint32(mask.bits if same else 0))
             if p is not None:
                 put(warp, mask, p, same)

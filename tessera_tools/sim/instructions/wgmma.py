@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from tessera_tools.sim import fragments
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, some
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.gang import Gang
@@ -160,7 +160,7 @@ class _Source:
     def units(self, warp: Warp, mask: Mask, what: str, rows: slice | None) -> Array | None:
         """Like `located`; None, with a finding, if the units are not in shared memory."""
         row = warp.ports[self.port]
-        if (row != row[0]).any():
+        if some(row != row[0]):
             warp.report("illegal", f"the descriptor of {what} differs between the lanes", mask)
         found = self.located(int(row[0]), rows)
         low, high = _span(found)
@@ -177,7 +177,7 @@ class _Source:
     def units_of(self, gang: Gang, lanes: slice, rows: slice | None) -> Array | None:
         """Like `located`, for lanes of a warpgroup; None if one of their descriptors is invalid."""
         row = gang.ports[self.port][lanes]
-        if (row != row[0]).any():
+        if some(row != row[0]):
             return None
         found = self.located(int(row[0]), rows)
         low, high = _span(found)
@@ -427,7 +427,7 @@ class _Product:
         if b_units is None or (self.a_source is not None and a_units is None):
             return False
         scale, shared = gang.ports[self.predicate][lanes], gang.cta.shared
-        if (scale != scale[0]).any() or not _are_in_step(warps, self.pc, self.descriptors):
+        if some(scale != scale[0]) or not _are_in_step(warps, self.pc, self.descriptors):
             return False
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         if not all(readable(warps, shared, units) for units in reads):

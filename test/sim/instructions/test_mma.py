@@ -193,22 +193,6 @@ def test_m8n8k4_of_f16_is_one_product_for_each_quad_pair(layouts: str, d: str, c
             assert abs(float(lanes[lane, i]) - wanted) <= 2.0 ** (-9 if d == "f16" else -21)
 
 
-@pytest.mark.parametrize(("c", "d"), [("f16", "f32"), ("f32", "f16")])
-def test_c_and_d_may_differ_for_f16(c: str, d: str):
-    rng = np.random.default_rng(9)
-    left, right = KINDS["f16"].draw(rng, (16, 16)), KINDS["f16"].draw(rng, (16, 8))
-    start = draw(c, rng, (16, 8))
-    found, _ = multiply(
-        f"mma.sync.aligned.m16n8k16.row.col.{d}.f16.f16.{c}",
-        "m16n8k16",
-        left,
-        right,
-        start,
-        ("f16", "f16", c, d),
-    )
-    check(found, KINDS["f16"].value(left) @ KINDS["f16"].value(right) + start.astype(np.float64), d)
-
-
 @pytest.mark.parametrize("satfinite", [True, False])
 def test_integers_saturate_or_wrap(satfinite: bool):
     left, right = np.full((16, 32), 127, np.uint8), np.full((32, 8), 127, np.uint8)
