@@ -154,9 +154,10 @@ class Clocks:
         if others is not None:
             seen = np.maximum(seen, others)
         self.now = now + 1
+        self.known[ranks] = seen
+        horizon = self._ordered(seen)
         for warp in warps:
-            self.known[warp.rank] = seen
-            self.horizon[warp.rank] = self._ordered(seen)
+            self.horizon[warp.rank] = horizon
             self._tick(warp)
 
 
