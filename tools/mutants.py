@@ -159,17 +159,23 @@ def _pytest(order: dict[str, Any], arguments: list[str]) -> list[Any]:
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
+_MIRROR, _SAME_FOLDER = 20, 5
+"""How many turns the tests come ahead that mirror the source, or are in the folder that mirrors its folder."""
+
+
 def ordered(tests: list[tuple[str, float]], path: str) -> list[str]:
-    """The tests of a mutant that are run, one of each test file in turn: first the file that mirrors the source, then
-    those with the fastest tests."""
+    """The tests of a mutant that are run, one of each test file in turn, the fastest first; those that were written for
+    the source are some turns ahead."""
     by_file: dict[str, list[tuple[float, str]]] = {}
     for name, seconds in tests:
         by_file.setdefault(name.partition("::")[0], []).append((seconds, name))
-    mirrored = f"test_{Path(path).stem}.py"
-    found: list[tuple[int, bool, float, str]] = []
+    source, folder = Path(path), Path("test", *Path(path).parent.parts[1:])
+    found: list[tuple[int, int, float, str]] = []
     for file, its in by_file.items():
+        mirrors = Path(file).stem.removeprefix("test_").replace("-", "_") == source.stem
+        ahead = _MIRROR if mirrors else _SAME_FOLDER if Path(file).parent == folder else 0
         for turn, (seconds, name) in enumerate(sorted(its)):
-            found.append((turn, Path(file).name != mirrored, seconds, name))
+            found.append((max(0, turn - ahead), -ahead, seconds, name))
     return [name for *_, name in sorted(found)[:MOST_TESTS]]
 
 

@@ -125,6 +125,16 @@ def test_tests_of_many_files_come_in_turn_and_the_mirror_first() -> None:
     ]  # fmt: skip
 
 
+def test_tests_that_were_written_for_the_source_are_some_turns_ahead() -> None:
+    files = ("test/a.py", "test/x/g.py", "test/x/the-pass.mlir")
+    timed = [(f"{file}::{n:02}", float(n)) for file in files for n in range(30)]
+    order = mutants.ordered(timed, "tessera_tools/x/the_pass.py")
+    turns = {name: order.index(f"{name}::01") for name in files}
+    assert order[:21] == [f"test/x/the-pass.mlir::{n:02}" for n in range(21)]
+    assert turns["test/x/the-pass.mlir"] < turns["test/x/g.py"] < turns["test/a.py"]
+    assert order.index("test/a.py::05") < order.index("test/x/g.py::20")
+
+
 @pytest.mark.slow
 def test_a_busy_machine_ends_no_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that computes less than it may goes on, one that waits is ended."""
