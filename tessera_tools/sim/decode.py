@@ -40,7 +40,7 @@ from tessera_tools.sim.program import (
 )
 from tessera_tools.sim.special import SPECIAL
 from tessera_tools.sim.straight import Straight, straight_of
-from tessera_tools.sim.types import TYPES, Type
+from tessera_tools.sim.types import TYPES, UNSIGNED, Type
 from tessera_tools.sim.warp import JointOutcome, Mask, Outcome, Warp
 
 if TYPE_CHECKING:
@@ -233,8 +233,7 @@ class Context:
 
     def _read(self, operand: Operand, type: Type) -> int:
         if isinstance(operand, Immediate):
-            if expected := check_literal(operand, type, self.inst):
-                raise self.error(f"has a number for {type}; expected {expected}")
+            self._check_number(operand, type)
             return self.constant(self._literal(operand, type), type)
         if not isinstance(operand, Name):
             raise self.error(f"has {_what(operand)}; expected a register or a number")
@@ -247,13 +246,28 @@ class Context:
                 raise self.error(f"uses '{operand.name}' where only mov may read it")
             return self.special(operand.name, type)
         if operand.name == "WARP_SZ":
-            return self.constant(32, type)
+            return self._read(Immediate(32), type)
         register = self.inst.scope.register(operand.name)
         if register is None:
             return self._symbol(operand, type)
         if operand.offset:
             raise self.error(f"adds {operand.offset} to '{operand.name}'; expected a register or a number")
         return self._register(register, type)
+
+    def read_pattern(self, operand: Operand, type: Type) -> int:
+        """As `read`, of a row with the bits of the type's values."""
+        raw = TYPES[f"b{type.bits}"]
+        if isinstance(operand, Immediate):
+            self._check_number(operand, type)
+            if type.kind == "f":
+                value = np.array([self._literal(operand, type)], type.dtype)
+                return self.constant(value.view(UNSIGNED[type.bits])[0], raw)
+        if isinstance(operand, Name):
+            if operand.name == "WARP_SZ":
+                self._check_number(Immediate(32), type)
+            elif (register := self.inst.scope.register(operand.name)) is not None:
+                self._check_register(register, type)
+        return self.read(operand, raw)
 
     def read_sum(self, operand: Operand, type: Type) -> tuple[int, int]:
         """(port, number) of a source that may be a register plus a number, which ptxas accepts where LLVM writes it."""
@@ -379,6 +393,10 @@ class Context:
         else:
             self.ports.used.append(port)
         return port
+
+    def _check_number(self, number: Immediate, type: Type) -> None:
+        if expected := check_literal(number, type, self.inst):
+            raise self.error(f"has a number for {type}; expected {expected}")
 
     def _check_register(self, register: RegisterDeclaration, type: Type) -> None:
         if not is_register_for(register.type, type, self.inst):

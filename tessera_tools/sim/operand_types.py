@@ -6,7 +6,7 @@ ptxas refuses what does not agree, so the simulated GPU does too.
 from __future__ import annotations
 
 from tessera_tools.sim.program import Immediate, Instruction
-from tessera_tools.sim.types import Type
+from tessera_tools.sim.types import TYPES, Type
 
 __all__ = ["check_literal", "is_register_for", "reads_special"]
 
@@ -16,8 +16,10 @@ Size")."""
 
 
 def reads_special(inst: Instruction) -> bool:
-    """Whether special registers may be operands of an instruction."""
-    return inst.opcode in ("mov", "cvt")
+    """Whether special registers may be operands of an instruction: of mov and of cvt, of integers."""
+    return inst.opcode in ("mov", "cvt") and all(
+        TYPES[name].kind in "bus" for name in inst.modifiers if name in TYPES
+    )
 
 
 def is_register_for(declared: Type, type: Type, inst: Instruction) -> bool:
@@ -45,4 +47,5 @@ def check_literal(literal: Immediate, type: Type, inst: Instruction) -> str:
 
 def _is_integer(type: Type, inst: Instruction) -> bool:
     """Whether an operand is an integer by the instruction's text: decoders read operands of bits as integers, too."""
-    return type.kind in "us" and type.name in inst.modifiers
+    named = (TYPES[name].kind for name in inst.modifiers if name in TYPES)
+    return type.kind in "us" and any(kind in "us" for kind in named)

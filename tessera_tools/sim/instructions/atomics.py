@@ -66,10 +66,11 @@ def atom(ctx: Context) -> Execute:
     targets = operands.pop(0) if returns else None
     where = operands.pop(0)
     raw = TYPES["b128"] if type.bits == 128 else TYPES[f"b{type.bits}"]
-    sources = ctx.reads(operands[0], raw)
-    compare = ctx.read(operands[0], raw) if operation == "cas" else None
     if operation == "cas":
-        sources = [ctx.read(operands[1], raw)]
+        compare, sources = ctx.read_pattern(operands[0], type), [ctx.read_pattern(operands[1], type)]
+    else:
+        elements = operands[0].elements if isinstance(operands[0], Vector) else (operands[0],)
+        compare, sources = None, [ctx.read_pattern(element, type) for element in elements]
     if len(sources) != vector or (
         vector > 1 and isinstance(targets, Vector) and len(targets.elements) != vector
     ):

@@ -188,7 +188,7 @@ def st(ctx: Context) -> Execute:
     address = ctx.address(target)
     width = type.bytes * count
     bits = TYPES["b128"] if type.bits == 128 else TYPES[f"b{type.bits}"]
-    sources = [ctx.read(element, bits) for element in _elements(ctx, source, count)]
+    sources = [ctx.read_pattern(element, type) for element in _elements(ctx, source, count)]
     line = ctx.inst.line
     direct = space not in ("generic", "shared::cluster")
     strong = order != "weak"
