@@ -8,6 +8,7 @@ from tessera_tools.analysis.hazards import MOST_GROUPS, Access
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.effects import Completion, Kind, Reach
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.tile.barrier_optimization import needed
 from tessera_tools.records import replace
 
 MODULE = parse_module("""
@@ -81,3 +82,25 @@ def test_behind_a_loop_there_is_no_earlier_iteration() -> None:
     assert around.after_loop(INNER).loops == {OUTER}
     assert around.after_loop(INNER).after_loop(OUTER) == COPY
     assert around.after_loop(OTHER) is around
+
+
+GLOBAL = """
+func.func @f(%A: memref<?xf32>, %v: f32, %i: index, %j: index) attributes {{tessera.kernel}} {{
+  tile.store_global_element %v, %A[%i] : memref<?xf32>
+  tile.barrier
+  {}
+  %w = tile.load_global %A[%j] : memref<?xf32>
+  tile.store_global_element %w, %A[%i] : memref<?xf32>
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(("more", "kept"), [("", 1), ("tile.barrier", 1)])
+def test_a_barrier_between_accesses_of_elements_is_redundant_only_behind_another(
+    more: str, kept: int
+) -> None:
+    """Which elements two threads access is not known: that the program has a barrier says that it needs it."""
+    module = parse_module(GLOBAL.format(more))
+    (function,) = module.regions[0].entry
+    assert len([op for op in needed(function).walk() if op.name == "tile.barrier"]) == kept

@@ -362,7 +362,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
     %f = nv_tileas.tiled_store %w[%z, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
     %b, %bt = nv_tileas.tiled_load %w[%z, %m], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<256x256xf32>, !tok
-    %j = nv_tileaa.join_mem_tokens %f, %bt : !tok
+    %j = nv_tileaa.join_mem_tokens %bt, %f : !tok
     %g = nv_tileas.tiled_store %w[%z, %z], %d, %j {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
     nv_tileaa.return
   }
