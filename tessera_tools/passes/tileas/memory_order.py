@@ -60,8 +60,8 @@ class MemoryOrder:
         return earlier in self.before(later, again) and not _are_independent(earlier, later, self._facts)
 
     def before(self, op: Operation, again: bool = True) -> KeysView[Operation]:
-        """The accesses before an op in token order, in the same order in every run.  Includes the op itself if a loop carries its token and `again` is
-        set."""
+        """The accesses before an op in token order, listed alike in every run.  Includes the op itself if a loop
+        carries its token and `again` is set."""
         known = self._before.get((op, again))
         if known is None:
             known = self._before[op, again] = self._find_before(op, again)
