@@ -328,9 +328,9 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
     %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
     %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
-    %u = nv_tileas.alloc_tensor : !big
     nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] registers = [40, 232] {
     }, {
+      %u = nv_tileas.alloc_tensor : !big
       %zero = arith.constant 0 : i32
       %x = arith.constant dense<1.0> : tensor<64x16xf16>
       %y = arith.constant dense<1.0> : tensor<16x128xf16>
@@ -351,7 +351,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !tok = !nv_tileaa.mem_token
 !big = !nv_tileas.smem<7x64x128xf16>
 
-// Without it, two CTAs fit, and would not with the buffer.
+// Without it, two CTAs fit, and with the buffer there would be one.
 // CHECK-LABEL: nv_tileaa.func @warps
 // CHECK-NOT: tma_store
 // CHECK: nv_tileas.tiled_store
@@ -361,9 +361,9 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
     %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
     %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
-    %u = nv_tileas.alloc_tensor : !big
     nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
     }, {
+      %u = nv_tileas.alloc_tensor : !big
       %zero = arith.constant 0 : i32
       %x = arith.constant dense<1.0> : tensor<64x16xf16>
       %y = arith.constant dense<1.0> : tensor<16x128xf16>
