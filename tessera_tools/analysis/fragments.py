@@ -216,18 +216,16 @@ class _Extents:
 
     def spread(self) -> None:
         """Propagate the number of rows between tiles and their row vectors."""
-        changed = True
-        while changed:
-            changed = False
-            for root, rows in self.classes.rows.items():
-                one = self.classes.find(rows)
-                above, below = self.known.get(root, (None, None)), self.known.get(one, (None,))
-                if above[0] is not None and below[0] is None:
-                    self.known[one] = above[:1]
-                    changed = True
-                elif above[0] is None and below[0] is not None:
-                    self.known[root] = below[0], above[1]
-                    changed = True
+        links = [(root, self.classes.find(rows)) for root, rows in self.classes.rows.items()]
+        for root, rows in links:
+            height = self.known.get(root, (None,))[0]
+            if height is not None and self.known.get(rows, (None,))[0] is None:
+                self.known[rows] = (height,)
+        for root, rows in links:
+            height, width = self.known.get(root, (None, None))
+            below = self.known.get(rows, (None,))[0]
+            if height is None and below is not None:
+                self.known[root] = below, width
 
     def complete(self) -> None:
         """Infer extents from the number of threads."""

@@ -164,9 +164,8 @@ class _Agent:
 
     def stage(self, iterator: Value, state: _State) -> _Stage | None:
         """The stage of an iterator; None if it is not known."""
-        if iterator not in state.values and isinstance(
-            made := iterator.defining_op, nv_tileas.CreateIterator
-        ):
+        made = iterator.defining_op
+        if isinstance(made, nv_tileas.CreateIterator):
             return made.pipeline, 0
         return state.values.get(iterator)
 

@@ -79,16 +79,21 @@ class _Driver(Listener):
         self.count = 0
         self.unreachable: set[Block] = set()
         """Unreachable blocks, and those nested in them.  An operation there may be its own operand."""
+        self.notified = False
+        """Whether the pattern that is tried has changed the IR."""
 
     # -- notifications
 
     def op_inserted(self, op: Operation) -> None:
+        self.notified = True
         self.worklist.push(op)
 
     def op_modified(self, op: Operation) -> None:
+        self.notified = True
         self.worklist.push(op)
 
     def op_erased(self, op: Operation) -> None:
+        self.notified = True
         for value in op.operands:
             # An op with no use left may be dead; one with a single use left may match a pattern that requires it.
             if value.defining_op is not None:
@@ -173,7 +178,12 @@ class _Driver(Listener):
             if not executes("apply-pattern"):
                 continue
             rewriter.set_before(op)
-            if pattern.match_and_rewrite(op, rewriter) is True:
+            self.notified = False
+            applied = pattern.match_and_rewrite(op, rewriter) is True
+            if applied != self.notified:
+                what = "applied, but changed nothing" if applied else "did not apply, but changed the IR"
+                raise ValueError(f"the pattern {pattern.name} says that it {what} through its rewriter")
+            if applied:
                 return pattern.name
         return None
 

@@ -106,10 +106,10 @@ def plan_reduction(source: LinearLayout, axis: int, result: LinearLayout | None 
     for step in reduction_steps(source, axis):
         if step.get("block"):
             raise LayoutError(f"elements along axis {axis} would cross CTAs: {source}")
-        if step.get("warp"):
+        if step["warp"]:
             across.append(step)
-        elif lanes := step.get("lane", 0):
-            moved = keys[step.get("register", 0)]
+        elif lanes := step["lane"]:
+            moved = keys[step["register"]]
             partners = tuple(index[key ^ moved] for key in groups)
             steps.append(LaneStep(lanes, 1 << lanes.bit_length() - 1, partners))
     wanted = span(result.dim_columns("register"))

@@ -64,7 +64,7 @@ class _Reader:
         while position < end:
             match = _TOKEN.match(text, position)
             if match is None:
-                start = position + len(text[position:]) - len(text[position:].lstrip())
+                start = len(text) - len(text[position:].lstrip())
                 raise LayoutError(
                     f"column {start + 1}: found '{text[start]}', expected a name, a number or []{{}}<>,="
                 )

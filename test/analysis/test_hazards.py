@@ -8,6 +8,8 @@ from tessera_tools.analysis.hazards import MOST_GROUPS, Access
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.effects import Completion, Kind, Reach
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.records import replace
 
 MODULE = parse_module("""
@@ -81,3 +83,40 @@ def test_behind_a_loop_there_is_no_earlier_iteration() -> None:
     assert around.after_loop(INNER).loops == {OUTER}
     assert around.after_loop(INNER).after_loop(OUTER) == COPY
     assert around.after_loop(OTHER) is around
+
+
+GLOBAL = """
+module attributes {{nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"}} {{
+  nv_tileaa.func @f(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %v: f32) attributes {{nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>}} {{
+    nv_tileas.store_global %v, %p : f32, !llvm.ptr<1>
+    {}
+    %x = nv_tileas.load_global %q : !llvm.ptr<1> -> f32
+    {}
+    nv_tileaa.return
+  }}
+}}
+"""  # noqa: E501
+BARRIER = "nv_tileas.barrier"
+
+
+@pytest.mark.parametrize(
+    ("between", "behind", "kept"),
+    [
+        ("", "", 0),
+        (BARRIER, "", 1),
+        (f"{BARRIER}\n{BARRIER}", "", 1),
+        (BARRIER, BARRIER, 1),
+        ("", BARRIER, 0),
+    ],
+)
+def test_accesses_of_elements_are_ordered_by_the_barriers_of_the_program(
+    between: str, behind: str, kept: int
+) -> None:
+    """Each thread chooses its own address: no other barrier is inserted, and none that orders two of them goes."""
+    module = parse_module(GLOBAL.format(between, behind))
+    PassManager(Pipeline("builtin.module", [parse_pass("tileas-insert-barriers")])).run(module)
+    found = [op for op in module.walk() if op.name == BARRIER]
+    assert len(found) == kept
+    for barrier in found:
+        following = barrier.next_op
+        assert following is not None and following.name == "nv_tileas.load_global"

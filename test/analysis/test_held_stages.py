@@ -111,8 +111,8 @@ nv_tileaa.func @f(%view: !nv_tileaa.memref<?x?xf16>, %x: i32, %n: i32, %one: i32
   %empty = nv_tileas.alloc_tensor : {BUFFER}
   %zero = arith.constant dense<0.0> : {SUMS}
   %p = {P}.create_pipeline stages = 3, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i0 = {P}.create_iterator %p : {ITERATOR}
   {P}.agent_switch num_warps = [1, 4] warp_id = [0, 4] {{
-    %i0 = {P}.create_iterator %p : {ITERATOR}
     %i1 = scf.for %k = %x to %n step %one iter_args(%i = %i0) -> ({ITERATOR}) : i32 {{
       %e = {P}.producer_acquire %p, %i : !nv_tileas.producer_token
       %w = {P}.producer_write %e, %i {{
@@ -152,6 +152,7 @@ RIGHT = {
         ),
     ),
     "in a loop that a branch continues": left("%j", "%j"),
+    "an iterator that is made outside of the agent": lines(wait("%i0", "%t"), load("%i0"), release("%t")),
     "the threads read": lines(START, wait("%s", "%t"), load("%s"), release("%t")),
 }
 
@@ -205,6 +206,11 @@ WRONG = {
     ),
     "behind the release": (
         lines(START, wait("%s", "%t"), release("%t"), load("%s")),
+        "load",
+        READS,
+    ),
+    "behind the release, with an iterator that is made outside of the agent": (
+        lines(wait("%i0", "%t"), release("%t"), load("%i0")),
         "load",
         READS,
     ),

@@ -17,6 +17,10 @@ TYPES = """
 !shared = !nv_tileas.smem<1x128x8xf32, #nv_tileas.shared<{offset = [
   [0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]]}>>
 !tile = tensor<128x8xf32>
+!left = !nv_tileas.smem<1x64x16xf16>
+!right = !nv_tileas.smem<1x16x8xf16>
+!acc = !nv_tileas.tmem<1x64x8xf32, #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 0], [16, 0], [32, 0]],
+                                                      column = [[0, 1], [0, 2], [0, 4]]}>>
 !iter = !nv_tileas.pipeline_iter<i32>
 """
 NAMES = "pqr"
@@ -67,22 +71,25 @@ def agent(used: str, *ops: str, behind: str = "") -> str:
   }}"""
 
 
-def implied(*agents: str, more: str = "") -> list[str]:
-    """The pipelines for whose stages a wait is implied, each of one stage; `more` is said of one of them."""
+def implied(*agents: str, more: str = "", warps: str = "4") -> list[str]:
+    """The pipelines for whose stages a wait is implied, each of one stage; `more` is said of one of them.
+
+    warps: those of the first agent.
+    """
     made = "\n".join(
         f"%{p} = {P}.create_pipeline stages = 1, producers = 4, consumers = 4 {more[1:] if more[:1] == p else ''} "
         ": !nv_tileas.pipeline_token"
         for p in NAMES
     )
-    warps = ", ".join(["4"] * len(agents))
+    counts = ", ".join([warps, *["4"] * (len(agents) - 1)])
     begins = ", ".join(str(4 * number) for number in range(len(agents)))
     text = f"""{TYPES}
-func.func @kernel(%t: !tile, %n: i32, %m: i32) {{
-  %d = nv_tileas.alloc_tmem : !sums
+func.func @kernel(%t: !tile, %n: i32, %m: i32, %x: !left, %y: !right, %add: i1) {{
+  %d, %e = nv_tileas.alloc_tmem : !sums, !acc
   %b = nv_tileas.alloc_tensor : !shared
   {made}
-  {P}.agent_switch num_warps = [{warps}] warp_id = [{begins}] {", ".join(agents)}
-  nv_tileas.dealloc_tmem %d : !sums
+  {P}.agent_switch num_warps = [{counts}] warp_id = [{begins}] {", ".join(agents)}
+  nv_tileas.dealloc_tmem %d, %e : !sums, !acc
   return
 }}
 """
@@ -157,6 +164,29 @@ def test_loads_of_tensor_memory_are_told_by_an_arrival_with_a_fence(uses: bool, 
         agent("pq", wait("p"), LOADED, STORE.format("%v"), release("p"), fill("q")),
     )
     assert [name for name in found if name == "p"] == expected
+
+
+PRODUCT = (
+    "nv_tileas.async.umma %x, %y, %e, slot %n accumulate %add {"
+    "atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>} : !left, !right, !acc"
+)
+
+
+@pytest.mark.parametrize(
+    ("ops", "expected"),
+    [
+        # The commit tells of all products that are started, also of those whose stage is released behind it.
+        ([wait("p"), PRODUCT, "{commit}", "{release}"], True),
+        ([wait("p"), PRODUCT, "{release}", "{commit}"], True),
+        # It tells of none that is started later.
+        (["{commit}", wait("p"), PRODUCT, "{release}"], False),
+    ],
+)
+def test_a_commit_of_products_tells_of_those_that_are_started(ops: list[str], expected: bool) -> None:
+    commit = f"%qa = {P}.producer_acquire %q, %qi : !nv_tileas.producer_token\n{P}.producer_commit %qa"
+    body = [op.replace("{commit}", commit).replace("{release}", f"{release('p')} products") for op in ops]
+    found = implied(agent("pq", *body), agent("pq", fill("p"), wait("q"), release("q")), warps="1")
+    assert ("p" in found) == expected
 
 
 def test_a_stage_that_is_acquired_in_two_places_has_no_number() -> None:

@@ -42,6 +42,14 @@ def test_a_load_is_no_earlier_than_its_latency_needs() -> None:
     assert ordered(Graph(tasks, uses), MANY) == [0, 1, 3, 2, 4]
 
 
+def test_a_computation_hides_the_latency_of_a_copy_that_takes_no_threads() -> None:
+    compute, copy, use = Task(100, 100), Task(0, 100), Task(50, 60)
+    graph = Graph([compute, copy, use, compute], [Dependence(1, 2, 100)])
+    order = ordered(graph, MANY)
+    assert order == [1, 0, 2, 3]
+    assert timed(graph, order).length == 250
+
+
 def test_tasks_with_nothing_to_gain_keep_their_order() -> None:
     graph = Graph([Task(10, 14)] * 5, [])
     assert ordered(graph, MANY) == [0, 1, 2, 3, 4]

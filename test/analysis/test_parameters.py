@@ -25,6 +25,11 @@ def found(ops: str) -> Expression | None:
         ("%x = arith.constant 5 : i32", Expression(None, 0, 5)),
         ("%x = arith.muli %m, %six overflow<nuw> : i32", Expression(1, 6, 0)),
         ("%x = arith.addi %n, %six overflow<nsw> : i32", Expression(0, 1, 6)),
+        ("%x = nv_tileaa.assume %m {divisor = 8 : i64} : i32", Expression(1, 1, 0)),
+        (
+            "%s = arith.addi %m, %six overflow<nsw> : i32\n%x = arith.muli %s, %six overflow<nsw> : i32",
+            Expression(1, 6, 36),
+        ),
         ("%x = arith.shrui %n, %one : i32", Expression(0, 1, 0, 2)),
         ("%x = arith.shrui %six, %one : i32", Expression(None, 0, 3)),
         (
@@ -43,6 +48,9 @@ def test_an_expression_of_a_parameter(ops: str, expected: Expression) -> None:
         "%x = arith.muli %n, %m overflow<nuw> : i32",
         "%x = arith.muli %n, %six : i32",
         "%x = arith.shrui %n, %m : i32",
+        "%x = nv_tileaa.get_program_id {axis = 0 : i32} : i32",
+        "%y = nv_tileaa.get_program_id {axis = 0 : i32} : i32\n%x = arith.muli %y, %six overflow<nuw> : i32",
+        "%y = nv_tileaa.get_program_id {axis = 0 : i32} : i32\n%x = arith.addi %six, %y overflow<nuw> : i32",
         # A quotient was rounded before.
         "%h = arith.shrui %n, %one : i32\n%x = arith.muli %h, %six overflow<nuw> : i32",
     ],

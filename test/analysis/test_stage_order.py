@@ -129,6 +129,16 @@ WRONG = {
         "inc_iter",
         "advances an iterator past 1 stage that 'scf.for' does not use in each iteration",
     ),
+    "an iteration advances three times": (
+        lines(FIRST, loop(lines(STEP, inc("%next", "%then"), inc("%then", "%further")), "%further")),
+        "inc_iter",
+        "advances an iterator past 2 stages that 'scf.for' does not use in each iteration",
+    ),
+    "an iteration uses two stages and advances by none": (
+        lines(FIRST, loop(lines(STEP, use("%next", "%u")), "%j")),
+        "for",
+        "carries an iterator that is 2 stages behind after each iteration of 'scf.for'; advance it",
+    ),
     "an iteration advances by less than it uses": (
         lines(FIRST, loop(lines(STEP, use("%next", "%u")), "%next")),
         "inc_iter",
@@ -148,6 +158,11 @@ WRONG = {
         lines(FIRST, loop(lines(inc("%j", "%next"), use("%next")), "%next")),
         "consumer_wait",
         "leaves out 1 stage of its pipeline",
+    ),
+    "two stages are left out": (
+        lines(FIRST, inc("%s", "%second"), inc("%second", "%third"), use("%third")),
+        "consumer_wait",
+        "leaves out 2 stages of its pipeline",
     ),
     "one branch does not advance": (
         lines(FIRST, loop(lines(use(), branch(inc("%j", "%next"), "%next", "%j")), "%b")),

@@ -44,6 +44,19 @@ PROGRAMS = {
       %n = arith.xori %c, %t : i1
       scf.if %n { func.call @do(%x) : (i32) -> () } else { func.call @do(%y) : (i32) -> () }
       return %x : i32""",
+    "a switch on a case": """
+      %i = arith.constant 5 : index
+      %0 = scf.index_switch %i -> i32
+      case 2 { scf.yield %x : i32 }
+      case 5 { %1 = func.call @get() : () -> i32  scf.yield %1 : i32 }
+      default { scf.yield %y : i32 }
+      return %0 : i32""",
+    "a switch on no case": """
+      %i = arith.constant 3 : index
+      %0 = scf.index_switch %i -> i32
+      case 2 { scf.yield %x : i32 }
+      default { %1 = func.call @get() : () -> i32  scf.yield %1 : i32 }
+      return %0 : i32""",
     "nested ifs": """
       scf.if %c { scf.if %d { func.call @do(%x) : (i32) -> () } }
       return %x : i32""",

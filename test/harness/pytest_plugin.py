@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.claims import claims_checked
 from harness.commands import TRACEBACK
 from harness.execute import RunFailure, explain, run_line
 from harness.run_file import BadTestFile, RunFile, parse_run_file, substitute
@@ -61,9 +62,13 @@ def run_run_file(run_file: RunFile, folder: Path, mode: str = "auto") -> None:
     """Run every line of `run_file` in `folder`. Raises RunFailure at the first that fails."""
     for run in run_file.runs:
         command = substitute(run.text, run_file.path, folder)
-        outcome = run_line(command, folder, mode)
+        with claims_checked() as false_claims:
+            outcome = run_line(command, folder, mode)
+        place = f"{run_file.path}:{run.line}"
         if outcome.status or TRACEBACK in outcome.stderr:
-            raise RunFailure(explain(command, f"{run_file.path}:{run.line}", outcome))
+            raise RunFailure(explain(command, place, outcome))
+        if false_claims:
+            raise RunFailure(f"{place}: passes changed the IR, and said that they did not: {false_claims}")
 
 
 def _holds(names: Iterable[str]) -> bool:

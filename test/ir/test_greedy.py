@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import pytest
 from ir.sample_ops import (
     Add,
     Loop,
@@ -149,6 +150,20 @@ def test_patterns_that_undo_each_other_hit_the_limit() -> None:
     outcome = apply_greedily(root, [AddToSub(), SubToAdd()], max_rewrites=20)
     assert not outcome.converged and sum(outcome.rewrites.values()) == 20
     check_structure(root)
+
+
+@pytest.mark.parametrize(("inserts", "says"), [(True, "did not apply, but"), (False, "applied, but")])
+def test_a_pattern_says_whether_it_changed_something(inserts: bool, says: str) -> None:
+    class Wrong(RewritePattern):
+        op_class = Return
+
+        def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
+            if inserts:
+                rewriter.insert(Store.create())
+            return not inserts
+
+    with pytest.raises(ValueError, match=f"the pattern Wrong says that it {says}"):
+        apply_greedily(func(block(Return.create())), [Wrong()])
 
 
 def test_a_pattern_that_only_says_why_not_changes_nothing() -> None:

@@ -132,6 +132,14 @@ def test_sublayout_is_the_layout_with_other_inputs_zero(layout: LinearLayout) ->
         assert part.apply(lane=lane)["dim1"] == layout.apply(lane=lane)["dim1"]
 
 
+@pytest.mark.parametrize(
+    ("ins", "outs", "name"), [(["warp"], ["dim1"], "warp"), (["lane"], ["dim2"], "dim2")]
+)
+def test_a_sublayout_of_an_unknown_dimension_is_refused(ins: list[str], outs: list[str], name: str) -> None:
+    with pytest.raises(LayoutError, match=f"no dimension '{name}' in"):
+        EXAMPLE.sublayout(ins, outs)
+
+
 def test_equal_layouts_have_equal_hashes() -> None:
     again = LinearLayout({"register": [[0, 1]], "lane": [[0, 2], [1, 0]]}, [("dim0", 2), ("dim1", 4)])
     assert again == EXAMPLE

@@ -58,6 +58,11 @@ def test_each_cell_of_a_tile_names_the_thread_and_registers_that_hold_it(layout:
                 assert place == {"dim0": row, "dim1": column * run + at}
 
 
+def test_threads_without_registers_hold_their_element_in_one() -> None:
+    shown = picture(LinearLayout({"lane": [(0, 1), (1, 0)]}, {"dim0": 2, "dim1": 2}))
+    assert [cell.label for _, cells in shown.rows for cell in cells] == ["T0 r0", "T1 r0", "T2 r0", "T3 r0"]
+
+
 def test_copies_are_counted_and_the_first_is_shown() -> None:
     shown = picture(slice_dim(mma_m16n8_accumulator((16, 8), (1, 1)), 1))
     assert shown.rows[0][1][1].label == "T4 r0"

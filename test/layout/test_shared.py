@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,6 +128,34 @@ def test_modes_only_is_a_hardware_mode() -> None:
     choice = choose_swizzle((64, 64), 32, Access(rows), Access(columns), modes_only=True)
     assert choice.mode in SWIZZLE_MODES
     assert choice.order is not None
+
+
+def test_the_cheapest_mode_is_chosen() -> None:
+    """Of all modes in both orders, the fewest wavefronts, and of those the fewest instructions."""
+    tiles = [
+        blocked((64, 64), each, lanes, warps, (1, 0))
+        for each, lanes, warps in [
+            ((1, 8), (4, 8), (4, 1)),
+            ((1, 1), (1, 32), (4, 1)),
+            ((2, 4), (8, 4), (4, 1)),
+            ((2, 2), (8, 4), (1, 4)),
+        ]
+    ]
+    for (write, read), bits in itertools.product(
+        itertools.product(map(Access, tiles), repeat=2), (8, 16, 32)
+    ):
+        found = choose_swizzle((64, 64), bits, write, read, modes_only=True)
+        prices = [
+            (costs[0].total + costs[1].total, costs[0].instructions + costs[1].instructions)
+            for order in ((1, 0), (0, 1))
+            for mode in SWIZZLE_MODES
+            if mode * 8 <= 64 * bits
+            for costs in [[side.cost(swizzled((64, 64), bits, order, mode), bits) for side in (write, read)]]
+        ]
+        assert min(prices) == (
+            found.write.total + found.read.total,
+            found.write.instructions + found.read.instructions,
+        )
 
 
 def simulated(plan: VectorAccess | MatrixAccess, bits: int) -> int:

@@ -46,6 +46,15 @@ def test_elements_of_a_left_factor_share_columns(bits: int, parts: int) -> None:
     assert layout.apply({"part": parts - 1, "lane": 9, "column": 3}) == {"dim0": 9, "dim1": 4 * parts - 1}
 
 
+@pytest.mark.parametrize("rows", [128, 256, 512])
+def test_further_rows_of_a_left_factor_follow_in_further_columns(rows: int) -> None:
+    layout = operand((rows, 64), 128, 16)
+    assert layout.in_size("column") == 32 * rows // 128
+    for block in range(rows // 128):
+        found = layout.apply({"part": 1, "lane": 9, "column": 32 * block + 5})
+        assert found == {"dim0": 128 * block + 9, "dim1": 11}
+
+
 def test_32_lanes_hold_the_factors_of_32_rows() -> None:
     """PTX ISA, the layout of scale factors: row 37 is in lane 5 of the second column, and of each 32 lanes."""
     layout = scale_factors((128, 8), 0, 128)

@@ -50,6 +50,7 @@ def test_other_outputs_are_spelled() -> None:
         ("lane = [[1]], lane = [[2]]", "'lane' is given twice"),
         ("lane = [[1]], warp = [[0, 2]]", "bases of 1 and 2 components"),
         ("lane = [[3]], outs = {dim0 = 3}", "size 3, expected a power of two"),
+        ("lane = [[0]],   ; warp = []", "column 17: found ';'"),
         ("= [[3]]", "column 1: found '=', expected a name"),
         ("lane = [[1]] warp = []", "column 14: found 'warp', expected ','"),
     ],

@@ -88,6 +88,43 @@ def test_tiles_arrive_whole(target: str) -> None:
         np.testing.assert_array_equal(arrays[1], expected)
 
 
+MANY_GROUPS = """
+func.func @kernel(%A: memref<128x16xf16>, %D: memref<128x16xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %t = tile.thread_id : index
+  %a = tile.alloc_shared : memref<16x8x16xf16, 3>
+  scf.for %i = %c0 to %c16 step %c1 {
+    %row = arith.muli %i, %c8 : index
+    %in = memref.subview %A[%row, 0] [8, 16] [1, 1] : memref<128x16xf16> to memref<8x16xf16, strided<[16, 1], offset: ?>>
+    %s = memref.subview %a[%i, 0, 0] [1, 8, 16] [1, 1, 1] : memref<16x8x16xf16, 3> to memref<8x16xf16, strided<[16, 1], offset: ?>, 3>
+    tile.cp_async %in, %s : memref<8x16xf16, strided<[16, 1], offset: ?>>, memref<8x16xf16, strided<[16, 1], offset: ?>, 3>
+    tile.cp_commit_group
+  }
+  tile.cp_wait_group 0
+  tile.barrier
+  %stage = arith.divui %t, %c8 : index
+  %row = arith.remui %t, %c8 : index
+  scf.for %j = %c0 to %c16 step %c1 {
+    %v = tile.load_shared %a[%stage, %row, %j] : memref<16x8x16xf16, 3>
+    tile.store_global_element %v, %D[%t, %j] : memref<128x16xf16>
+  }
+  return
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_many_groups_may_be_waited_for_at_once(mode: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    a, out = random("f16", (128, 16), rng), empty("f16", (128, 16))
+    arrays, result = launch(MANY_GROUPS, *strided(a), *strided(out), target="sm_90a", grid=(1,), mode=mode)
+    assert not result.findings, result.findings.text("kernel")
+    np.testing.assert_array_equal(arrays[1], a)
+
+
 STORED_BEFORE = """
 func.func @kernel(%A: memref<64x64xf16>, %B: memref<64x64xf16>, %D: memref<64x64xf32>) attributes {tessera.kernel} {
   %c0 = arith.constant 0 : index

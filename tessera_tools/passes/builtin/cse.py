@@ -43,7 +43,7 @@ class CSE(Pass):
         work.regions(op, _Known())
         context.count("num-cse'd", work.merged)
         context.count("num-dce'd", work.dead)
-        return bool(work.merged or work.dead)
+        return work.changed
 
 
 class _Known:
@@ -81,6 +81,7 @@ class _Work:
     def __init__(self) -> None:
         self.merged = 0
         self.dead = 0
+        self.changed = False
         self.dominance = DominanceInfo()
         self.effects_of = EffectsOf()
         self.compared: set[Operation] = set()
@@ -150,6 +151,7 @@ class _Work:
         return False
 
     def replace(self, op: Operation, older: Operation, graph: bool) -> bool:
+        self.changed = True
         for old, new in zip(op.results, older.results, strict=True):
             # In a graph region, users may come first; the operands of those that later ops are compared with stay.
             old.replace_all_uses_with(new, (lambda use: use.owner in self.compared) if graph else None)
@@ -162,6 +164,7 @@ class _Work:
         return True
 
     def erase(self, op: Operation) -> None:
+        self.changed = True
         self.effects_of.forget(op)
         op.erase()
 

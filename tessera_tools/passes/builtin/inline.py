@@ -55,9 +55,8 @@ class Inline(Pass):
         for function in _callees_first(work.graph):
             if not work.graph[function] and not work.called(function):
                 continue
-            work.simplify(function)
-            inlined = work.inline_into(function)
-            if inlined:
+            changed |= work.simplify(function)
+            if work.inline_into(function):
                 work.simplify(function)
                 changed = True
         work.erase_unused()
@@ -92,11 +91,12 @@ class _Work:
     def called(self, function: Func) -> bool:
         return function in self._called
 
-    def simplify(self, function: Func) -> None:
-        if self.options.default_pipeline:
-            self.context.run_pipeline(self.options.default_pipeline, function)
+    def simplify(self, function: Func) -> bool:
+        pipeline = self.options.default_pipeline
+        changed = bool(pipeline) and self.context.run_pipeline(pipeline, function)
         self.sizes[function] = sum(1 for _ in function.walk())
         self.legal.pop(function, None)
+        return changed
 
     def inline_into(self, caller: Func) -> int:
         count = 0

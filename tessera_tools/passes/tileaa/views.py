@@ -158,8 +158,6 @@ def _tiles(extent: Int, distance: int, to: Lowering) -> Int:
     """The number of tiles that start within an extent."""
     if isinstance(extent, int):
         return -(-extent // distance)
-    if distance == 1:
-        return extent
     divisor = as_value(distance, extent.type, to)
     width = bit_width(extent.type)
     if most(extent, to) + distance - 1 >= 1 << width:

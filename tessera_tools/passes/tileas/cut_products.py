@@ -136,13 +136,12 @@ class _Axis:
                         raise Missed(
                             store, "is ordered by its token after a store, perhaps to the same place"
                         )
-                    continue
-                if isinstance(load, nv_tileas.TiledLoad) and _is_same_place(load, store):
+                elif isinstance(load, nv_tileas.TiledLoad) and _is_same_place(load, store):
                     self.in_place.append(load)
-                    continue
-                raise Missed(
-                    load, "is ordered by its token before a store, which another part would execute first"
-                )
+                else:
+                    raise Missed(
+                        load, "is ordered by its token before a store, which another part would execute first"
+                    )
 
     def _differs_in_a_loop(self, store: nv_tileas.TiledStore) -> bool:
         """Whether the place of a store may differ between iterations."""

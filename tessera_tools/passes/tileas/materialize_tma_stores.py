@@ -233,17 +233,15 @@ class _Kernel:
         # Swizzled buffers and pipelines are aligned; with the largest first, there are no gaps between them.
         gap = max(SWIZZLE_ALIGNMENT[plan.boxes.swizzle] for plan in plans)
 
-        threads = 32 * spec.num_warps
-        # Agents with setmaxnreg use the whole register file; the registers of other kernels are not known yet.
-        agents = any(isinstance(op, nv_tileas.AgentSwitch) and op.registers for op in self.function.walk())
-        registers = self.target.registers_per_sm // threads // 8 * 8 if agents else 0
-
         def blocks(shared: int) -> int:
-            return occupancy(self.target, threads=threads, registers=registers, shared=shared).blocks
+            # The registers are not known yet.
+            return occupancy(self.target, threads=32 * spec.num_warps, registers=0, shared=shared).blocks
 
         fits = total + gap <= self.target.max_shared_per_block
+        # Agents with setmaxnreg use the whole register file: there is one CTA at a time.
+        agents = any(isinstance(op, nv_tileas.AgentSwitch) and op.registers for op in self.function.walk())
         # With the conversions, no more CTAs fit now: what these take is seldom needed, and takes long to find.
-        is_less = blocks(total) < min(ENOUGH_BLOCKS, blocks(others))
+        is_less = not agents and blocks(total) < min(ENOUGH_BLOCKS, blocks(others))
         if is_less:
             is_less = blocks(total) < min(ENOUGH_BLOCKS, blocks(allocate(self.function, self.target).total))
         if not fits or is_less:

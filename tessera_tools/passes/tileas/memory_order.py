@@ -9,6 +9,8 @@ accesses in which each thread accesses the same elements: the instructions of a 
 
 from __future__ import annotations
 
+from collections.abc import KeysView
+
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
@@ -47,7 +49,7 @@ class MemoryOrder:
     """The accesses before each access of one function, cached."""
 
     def __init__(self) -> None:
-        self._before: dict[tuple[Operation, bool], frozenset[Operation]] = {}
+        self._before: dict[tuple[Operation, bool], KeysView[Operation]] = {}
         self._facts = Facts()
 
     def concerns_others(self, earlier: Operation, later: Operation, again: bool = True) -> bool:
@@ -57,16 +59,16 @@ class MemoryOrder:
         """
         return earlier in self.before(later, again) and not _are_independent(earlier, later, self._facts)
 
-    def before(self, op: Operation, again: bool = True) -> frozenset[Operation]:
-        """The accesses before an op in token order.  Includes the op itself if a loop carries its token and `again` is
-        set."""
+    def before(self, op: Operation, again: bool = True) -> KeysView[Operation]:
+        """The accesses before an op in token order, listed alike in every run.  Includes the op itself if a loop
+        carries its token and `again` is set."""
         known = self._before.get((op, again))
         if known is None:
             known = self._before[op, again] = self._find_before(op, again)
         return known
 
-    def _find_before(self, op: Operation, again: bool) -> frozenset[Operation]:
-        found: set[Operation] = set()
+    def _find_before(self, op: Operation, again: bool) -> KeysView[Operation]:
+        found: dict[Operation, None] = {}
         seen: set[Value] = set()
         work = [v for v in op.operands if v.type is MEM_TOKEN]
         while work:
@@ -80,14 +82,14 @@ class MemoryOrder:
                 work += _sources(value) if first is None else [first]
                 continue
             if is_access(source):
-                found.add(source)
+                found[source] = None
             # Accesses before an op of the same block are the same for both: they have the same enclosing loops.
             known = self._before.get((source, again)) if source.parent is op.parent else None
             if known is not None:
-                found |= known
+                found.update(dict.fromkeys(known))
             else:
                 work += [v for v in source.operands if v.type is MEM_TOKEN]
-        return frozenset(found)
+        return found.keys()
 
 
 def _at_first(token: Value, op: Operation) -> Value | None:

@@ -416,5 +416,5 @@ def _values_used(op: Operation) -> Iterator[Value]:
     for inner in (op, *op.walk()):
         for value in inner.operands:
             source = value.op if isinstance(value, OpResult) else value.block.parent_op  # type: ignore[attr-defined]
-            if source is None or not op.is_ancestor_of(source):
+            if not op.is_ancestor_of(source):
                 yield value

@@ -114,6 +114,23 @@ func.func @f() {
   }, {
     nv_tileas.async.pipeline.order_wait %o
     nv_tileas.async.pipeline.order_arrive %o
+    // expected-error @below {{ends with a turn that is not given to the next warpgroup}}
+    nv_tileas.async.pipeline.order_wait %o
+    %z = arith.constant 0 : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }, {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
   }
   // expected-error @below {{takes a turn of agents, but stands in none}}
   nv_tileas.async.pipeline.order_wait %o

@@ -248,6 +248,8 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{has a grid of warps [4, 1, 1]; expected two counts, the first a multiple of 4}}
+  %t = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, warps = array<i64: 4, 1, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
   // expected-error @below {{has a grid of warps [2, 1]; expected two counts, the first a multiple of 4}}
   %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, warps = array<i64: 2, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
   return

@@ -1,5 +1,10 @@
 // RUN: tessera-opt %s --canonicalize | filecheck %s
 // RUN: tessera-opt %s --canonicalize='region-simplify=disabled' | filecheck %s --check-prefix=KEEP
+// RUN: not tessera-opt %s --canonicalize='max-iterations=1 test-convergence' 2>&1 | filecheck %s --check-prefix=LIMIT
+// RUN: tessera-opt %s --canonicalize='max-iterations=10 test-convergence' | filecheck %s
+
+// A sweep that changes something is followed by another one.
+// LIMIT: canonicalize.mlir:1:1: error: canonicalization did not converge
 
 // CHECK-LABEL: func.func @fold
 func.func @fold() -> i32 {

@@ -323,6 +323,15 @@ func.func @carried(%a: index, %b: index, %s: index) -> i32 {
   }
   return %r : i32
 }
+func.func @carried_from_the_second_iteration_on(%a: index, %b: index, %s: index) -> i32 {
+  %d = arith.constant 1 : i32
+  %c = arith.constant 0 : i32
+  %r = scf.for %i = %a to %b step %s iter_args(%x = %c) -> i32 {
+    %y = arith.muli %d, %d : i32
+    scf.yield %y : i32
+  }
+  return %r : i32
+}
 func.func @while(%t: i1) -> i32 {
   %c = arith.constant 0 : i32
   %r = scf.while (%x = %c) : (i32) -> i32 {

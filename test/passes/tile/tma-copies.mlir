@@ -256,6 +256,55 @@ func.func @growing(%A: memref<64x64xf16>, %n: index) attributes {tessera.kernel}
   return
 }
 
+// Groups that a loop starts are counted if it has a small known number of iterations.
+// CHECK-LABEL: @once(
+// CHECK: create_pipeline stages = 1,
+// CHECK: scf.for
+// CHECK: nv_tileas.async.box_commit
+// CHECK: nv_tileas.async.box_wait {{.*}} pending = 0
+func.func @once(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  scf.for %i = %c0 to %c1 step %c1 {
+    tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+    tile.cp_commit_group
+  }
+  tile.cp_wait_group 0
+  return
+}
+
+// CHECK-LABEL: @often(
+// CHECK: create_pipeline stages = 16,
+// CHECK: scf.for
+// CHECK: nv_tileas.async.box_commit
+func.func @often(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  scf.for %i = %c0 to %c16 step %c1 {
+    tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+    tile.cp_commit_group
+  }
+  tile.cp_wait_group 0
+  return
+}
+
+// WHY: remark[missed]: TMA does not copy the tile: each iteration of the loop in line {{[0-9]+}} leaves one more group in flight [tma]
+func.func @too_often(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c17 = arith.constant 17 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  scf.for %i = %c0 to %c17 step %c1 {
+    tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+    tile.cp_commit_group
+  }
+  tile.cp_wait_group 0
+  return
+}
+
 // WHY: remark[missed]: TMA does not copy the tile: tessera.alignment is 8, and TMA needs multiples of 16 bytes [tma]
 func.func @unaligned(%A: memref<?x?xf16>) attributes {tessera.kernel, tessera.alignment = 8 : i64} {
   %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>

@@ -342,3 +342,28 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     nv_tileaa.return
   }
 }
+
+// -----
+
+// A store is ordered behind another one to the same place, which the parts keep, and behind a load from elsewhere.
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @behind_store_and_load(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+    // expected-remark @below {{256x256 sums are not computed in parts, as an SM needs: nv_tileas.tiled_load is ordered by its token before a store, which another part would execute first}}
+    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    %b, %bt = nv_tileas.tiled_load %w[%z, %m], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<256x256xf32>, !tok
+    %j = nv_tileaa.join_mem_tokens %bt, %f : !tok
+    %g = nv_tileas.tiled_store %w[%z, %z], %d, %j {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    nv_tileaa.return
+  }
+}

@@ -312,3 +312,68 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!big = !nv_tileas.smem<7x64x128xf16>
+
+// Agents with setmaxnreg use all registers: there is one CTA at a time, whatever memory it takes.
+// CHECK-LABEL: nv_tileaa.func @agents
+// CHECK: nv_tileas.async.tiled_tma_store
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @agents(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] registers = [40, 232] {
+    }, {
+      %u = nv_tileas.alloc_tensor : !big
+      %zero = arith.constant 0 : i32
+      %x = arith.constant dense<1.0> : tensor<64x16xf16>
+      %y = arith.constant dense<1.0> : tensor<16x128xf16>
+      %z = arith.constant dense<0.0> : tensor<64x128xf32>
+      %d = nv_tileas.dot %x, %y, %z {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x16xf16>, tensor<16x128xf16>, tensor<64x128xf32>
+      %h = arith.truncf %d : tensor<64x128xf32> to tensor<64x128xf16>
+      nv_tileas.store %h, %u[%zero] {atom = #cute.copy_atom<sm80_sts_16_f16>} : tensor<64x128xf16>, !big
+      // expected-remark @below {{store by TMA in boxes of 64x64 elements}}
+      %w = nv_tileas.tiled_store %c[%i, %i], %h, %t {atom = #cute.copy_atom<sm80_stg_128_f16>} : tensor<64x128xf16>, !view, !tok
+    }
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!big = !nv_tileas.smem<7x64x128xf16>
+
+// Without it, two CTAs fit, and with the buffer there would be one.
+// CHECK-LABEL: nv_tileaa.func @warps
+// CHECK-NOT: tma_store
+// CHECK: nv_tileas.tiled_store
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @warps(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    }, {
+      %u = nv_tileas.alloc_tensor : !big
+      %zero = arith.constant 0 : i32
+      %x = arith.constant dense<1.0> : tensor<64x16xf16>
+      %y = arith.constant dense<1.0> : tensor<16x128xf16>
+      %z = arith.constant dense<0.0> : tensor<64x128xf32>
+      %d = nv_tileas.dot %x, %y, %z {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x16xf16>, tensor<16x128xf16>, tensor<64x128xf32>
+      %h = arith.truncf %d : tensor<64x128xf32> to tensor<64x128xf16>
+      nv_tileas.store %h, %u[%zero] {atom = #cute.copy_atom<sm80_sts_16_f16>} : tensor<64x128xf16>, !big
+      // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store would take 16384 bytes of shared memory, with which fewer CTAs would fit on a multiprocessor}}
+      %w = nv_tileas.tiled_store %c[%i, %i], %h, %t {atom = #cute.copy_atom<sm80_stg_128_f16>} : tensor<64x128xf16>, !view, !tok
+    }
+    nv_tileaa.return
+  }
+}

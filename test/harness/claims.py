@@ -1,0 +1,43 @@
+"""A pass says that it changed nothing only if that is so: the IR is not verified after it then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import Pass
+from tessera_tools.passes.manager import PassManager
+
+
+@contextmanager
+def claims_checked() -> Iterator[list[str]]:
+    """The passes that, within the `with` block, change an op and say that they did not."""
+    found: list[str] = []
+    run = PassManager._run_pass
+
+    def checked(self: PassManager, pass_: Pass, op: Operation) -> bool:
+        before = _contents(op)
+        changed = run(self, pass_, op)
+        if not changed and _contents(op) != before:
+            found.append(pass_.text())
+        return changed
+
+    PassManager._run_pass = checked  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        PassManager._run_pass = run  # type: ignore[method-assign]
+
+
+def _contents(root: Operation) -> list[Any]:
+    """The ops, each with its place and all that it holds; much faster than the text."""
+    found: list[Any] = []
+    for op in (root, *root.walk()):
+        types = [result.type for result in op.results]
+        found.append((op, op.parent, dict(op.attributes)))
+        found.append((list(op.operands), types, list(op.successors)))
+        for region in op.regions:
+            found += [(block, [(value, value.type) for value in block.arguments]) for block in region.blocks]
+    return found
