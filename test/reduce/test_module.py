@@ -101,6 +101,25 @@ def test_branches_and_blocks_go() -> None:
     assert "^" not in out
 
 
+def test_blocks_that_use_each_others_values_go_together() -> None:
+    text = """func.func @f(%a: i32, %b: i1) {
+      cf.cond_br %b, ^one, ^end
+    ^one:
+      %x = arith.addi %a, %a : i32
+      cf.br ^two
+    ^two:
+      %y = arith.muli %x, %x : i32
+      cf.cond_br %b, ^one, ^end
+    ^end:
+      return
+    }"""
+    module = parse_module(text)
+    step = next(step for step in STEPS if step.name == "branches")
+    assert step.apply(module, step.sites(module)[1])
+    assert not verify(module)
+    assert not {"arith.addi", "arith.muli"} & {op.name for op in module.walk()}
+
+
 def test_attributes_and_numbers_go() -> None:
     text = "func.func @f() attributes {keep = 1 : i32, drop} { %c = arith.constant 8 : i32 return }"
     out = reduced(text, "arith.constant", "keep =")
