@@ -25,6 +25,7 @@ from tessera_tools.dsl import (
     select,
     static_range,
     store,
+    where,
     zeros,
 )
 
@@ -431,3 +432,16 @@ def reuses(out: ptr[i32], n: i32):
 
 def test_a_name_may_be_used_for_another_type_again() -> None:
     assert run(reuses, 3) == [0, 2, 4, 6]
+
+
+@kernel
+def chained(out: ptr[i32], n: i32):
+    store(out, where(2 < n < 5, 1, 0))
+    store(out + 1, where(1 < 2 < n, 1, 0))
+    store(out + 2, where(n > 2 > 1, 1, 0))
+    store(out + 3, where(n > 2 > 3, 1, 0))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_comparisons_may_be_chained(n: int) -> None:
+    assert run(chained, n) == [int(found) for found in (2 < n < 5, 1 < 2 < n, n > 2 > 1, n > 2 > 3)]

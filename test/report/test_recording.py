@@ -42,6 +42,21 @@ def test_instructions_of_ptx_have_the_line_of_their_loc() -> None:
     assert not any(".loc" in line for line in lines.texts)
 
 
+def test_instructions_of_llvm_ir_have_the_line_of_their_location() -> None:
+    text = (
+        "define void @f() !dbg !4 {\n  %x = add i32 1, 2, !dbg !5\n  %y = add i32 1, 2\n  ret void, !dbg !6\n}\n"
+        '!1 = !DIFile(filename: "f.mlir", directory: "/a")\n'
+        '!4 = distinct !DISubprogram(name: "f", scope: !1, file: !1, line: 1)\n'
+        "!5 = !DILocation(line: 7, column: 3, scope: !4)\n!6 = !DILocation(line: 9, column: 3, scope: !4)\n"
+    )
+    lines = lines_of_text("llvmir", text)
+    assert [line.strip() for line in lines.texts] == [
+        "define void @f() {", "%x = add i32 1, 2", "%y = add i32 1, 2", "ret void", "}",
+    ]  # fmt: skip
+    assert lines.keys == ["", "/a/f.mlir:7", "", "/a/f.mlir:9", ""]
+    assert lines.numbers == [1, 2, 3, 4, 5]
+
+
 def test_sass_has_the_line_of_the_innermost_call() -> None:
     text = (
         '\t//## File "/k.py", line 4 inlined at "/k.py", line 9\n\t//## File "/k.py", line 9\n'

@@ -8,7 +8,7 @@ from runtime.ptx import COUNT, HEADER, RACE, SCALE, SPIN
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import Scalar, device, lookup_type
-from tessera_tools.runtime.workers import depends_on_others
+from tessera_tools.runtime.workers import PartialLaunch, depends_on_others
 from tessera_tools.sim.reader import read
 
 
@@ -56,6 +56,15 @@ def test_processes_give_what_one_gives(processes: int) -> None:
     one, many = launch(1), launch(processes)
     assert one[:3] == many[:3]
     assert (one[3], many[3]) == (1, processes)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_launch_tells_how_many_clusters_have_begun(processes: int) -> None:
+    watched: list[PartialLaunch] = []
+    gpu = device("sim", processes=processes, watch=watched.append)
+    gpu.load(SCALE).kernel().launch((7,), [gpu.buffer(np.zeros(100, np.float32)), 100, 0.3])
+    (launch,) = watched
+    assert int(launch.tally.sum()) == launch.count == 7
 
 
 def test_findings_of_processes_are_those_of_one() -> None:

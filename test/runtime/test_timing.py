@@ -55,12 +55,12 @@ BODY = """.visible .entry k(.param .u64 out)
 
 
 def estimate(
-    code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1, cluster: int = 1
+    code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1, cluster: int = 1, words: int = 0
 ) -> Estimate:
-    """The estimate of a kernel with `code`; one buffer of a word for each thread."""
+    """The estimate of a kernel with `code`; one buffer of a word for each thread, or of so many words."""
     device = runtime.device("sim")
     module = device.load(HEAD.format(target=target) + BODY.format(code=code))
-    out = device.buffer(np.zeros(threads * cluster, np.float32), "out")
+    out = device.buffer(np.zeros(words or threads * cluster, np.float32), "out")
     result = module.kernel("k").launch((grid,), [out], block=(threads,), cluster=(cluster,), timing=True)
     assert not result.findings.of("error")
     assert result.estimate is not None
@@ -121,6 +121,22 @@ def copies(target: str) -> Estimate:
     result = kernel[count // 1024](a, b, c, timing=True)
     assert result.estimate is not None
     return result.estimate
+
+
+def rereads(surveyed: int, monkeypatch: pytest.MonkeyPatch) -> Estimate:
+    """Three waves of 528 CTAs, each of which reads what the first one has read from DRAM; so many are surveyed."""
+    loads = [f"  ld.global.v4.f32 {{%f2, %f3, %f4, %f0}}, [%rd3 + {512 * n}];" for n in range(4)]
+    code = """  mov.u32 %r1, %ctaid.x; rem.u32 %r1, %r1, 528; shl.b32 %r1, %r1, 11; shl.b32 %r2, %r0, 4;
+  add.u32 %r1, %r1, %r2; cvt.u64.u32 %rd3, %r1; add.u64 %rd3, %rd0, %rd3;
+"""
+    monkeypatch.setattr("tessera_tools.runtime.timing.MOST_SURVEYED", surveyed)
+    return estimate(code + "\n".join(loads), grid=3 * 528, words=528 << 9)
+
+
+def test_waves_that_are_not_surveyed_are_like_the_last_one_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    two, all_three = (rereads(waves * 528, monkeypatch) for waves in (2, 3))
+    assert [one.surveyed for one in (two, all_three)] == [2 * 528, 3 * 528]
+    assert two.cycles == pytest.approx(all_three.cycles)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
@@ -447,6 +463,18 @@ def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate)
     assert under.compute == pytest.approx(2 * 2048 * 132 * 1830e6)
     assert under.reached <= under.roof
     assert any("●" in line for line in roof_chart(hopper))
+
+
+def test_the_roof_rises_with_the_bandwidth_and_ends_at_the_rate_of_the_units(hopper: Estimate) -> None:
+    _, *lines, axis = roof_chart(hopper)
+    rows = [line.partition("│")[2].replace("●", " ").rstrip() for line in lines]
+    assert axis.endswith("operations a byte")
+    assert "─" in rows[0] and not any("─" in row for row in rows[1:])
+    # Each row continues the slope to the left of the one above it.
+    slopes = [[column for column, mark in enumerate(row) if mark == "╱"] for row in rows]
+    reached = [column for slope in reversed(slopes) for column in slope]
+    assert reached == sorted(reached)
+    assert max(reached) < rows[0].index("─")
 
 
 def products(type: str, k: int, registers: int) -> str:
