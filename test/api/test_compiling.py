@@ -60,6 +60,7 @@ def test_the_collector_is_on_again_after_a_compilation_that_fails() -> None:
 
 def test_ptx_is_for_the_target(kernel: tt.Kernel) -> None:
     assert ".target sm_90a" in kernel.ptx
+    assert ".target sm_80" in tt.compile(SCALE, "sm_80").ptx
 
 
 def test_the_cubin_is_made_when_it_is_asked_for(kernel: tt.Kernel) -> None:
@@ -180,6 +181,10 @@ def test_one_of_several_kernels_is_named() -> None:
     two = SCALE + SCALE.replace("@scale", "@twice")
     with pytest.raises(tt.DiagnosticError, match="has 2 kernels: 'scale', 'twice'"):
         tt.compile(two)
+    with pytest.raises(tt.DiagnosticError, match="'<module>' has 2 kernels"):
+        tt.compile(tt.parse(two))
+    with pytest.raises(tt.DiagnosticError, match="'mine' has 2 kernels"):
+        tt.compile(tt.parse(two), name="mine")
     assert tt.compile(two, entry="twice").name == "twice"
 
 
