@@ -128,6 +128,11 @@ def test_attributes_and_numbers_go() -> None:
     assert "constant 0 : i32" in out
 
 
+def test_attributes_of_the_module_go() -> None:
+    text = "module attributes {unit.keep = 1 : i32, unit.drop} { func.func @f() { return } }"
+    assert reduced(text, "keep =") == "module attributes {unit.keep = 0 : i32} {\n}\n"
+
+
 def test_the_input_is_not_changed() -> None:
     module = parse_module("func.func @f() { return }")
     before = print_op(module)
