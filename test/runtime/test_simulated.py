@@ -148,3 +148,24 @@ def test_an_unknown_option_of_a_launch(timing: bool) -> None:
     x = gpu.buffer(np.zeros(1, np.float32), "x")
     with pytest.raises(TypeError, match="does not support the option 'persistent'"):
         gpu.load(SCALE).kernel().launch((1,), [x, 1, 1.0], timing=timing, persistent="static")
+
+
+@pytest.mark.parametrize(
+    ("own", "gpu", "message"),
+    [
+        ("sm_80", "sm_90a", ""),
+        ("sm_90a", "sm_90a", ""),
+        ("sm_90a", "sm_100a", "the PTX is only for sm_90a; it does not run on"),
+        ("sm_90", "sm_80", "the PTX is for sm_90 and later; it does not run on"),
+        ("sm_35", "sm_80", ""),
+        ("sm_35", None, ""),
+        ("sm_80", "sm_1", "unknown GPU 'sm_1'"),
+    ],
+)
+def test_ptx_runs_on_its_architecture_and_on_later_ones(own: str, gpu: str | None, message: str) -> None:
+    text = SCALE.replace("sm_80", own)
+    if not message:
+        assert device("sim", gpu_name=gpu).load(text).kernel().name == "scale"
+        return
+    with pytest.raises(DiagnosticError, match=message):
+        device("sim", gpu_name=gpu).load(text)
