@@ -442,6 +442,7 @@ def test_the_picture_has_the_work_where_its_cycles_are(hopper: Estimate) -> None
     edges = [float(one.attrib["x"]) for one in slices]
     edges += [float(one.attrib["x"]) + float(one.attrib["width"]) for one in slices]
     wide = ticks[-1] - ticks[0]
+    assert 0 < ticks[0] < ticks[-1] < float(svg.attrib["width"])
     # The picture begins and ends with work; a mark of a barrier is a little wider than its cycles.
     assert min(edges) == pytest.approx(ticks[0], abs=0.05 * wide) and min(edges) >= ticks[0] - 0.1
     assert max(edges) == pytest.approx(ticks[-1], abs=0.05 * wide) and max(edges) <= ticks[-1] + 1.6
