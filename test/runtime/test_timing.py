@@ -489,6 +489,20 @@ def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate)
     assert any("●" in line for line in roof_chart(hopper))
 
 
+def test_the_summary_has_the_rates_and_their_part_of_the_peaks(hopper: Estimate) -> None:
+    (line,) = (line for line in summary(hopper) if "TFLOP/s" in line and "GB/s of DRAM" in line)
+    found = re.search(
+        r"([\d.]+) TFLOP/s \((\d+)% of the f16 tensor peak\), ([\d,]+) GB/s of DRAM \((\d+)%\)", line
+    )
+    assert found is not None
+    under = roofline(hopper)
+    assert under is not None
+    rate, part, gbs, part_of_dram = (float(text.replace(",", "")) for text in found.groups())
+    assert rate == pytest.approx(under.reached / 1e12, abs=0.06)
+    assert part == pytest.approx(100 * under.reached / under.compute, abs=0.6)
+    assert part_of_dram == pytest.approx(100 * gbs * 1e9 / under.memory, abs=1)
+
+
 def test_the_roof_rises_with_the_bandwidth_and_ends_at_the_rate_of_the_units(hopper: Estimate) -> None:
     _, *lines, axis = roof_chart(hopper)
     rows = [line.partition("│")[2].replace("●", " ").rstrip() for line in lines]
