@@ -20,7 +20,7 @@ from tessera_tools import runtime
 from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime.timing import Estimate
-from tessera_tools.runtime.timing_picture import _decades, timeline_svg, trace_events
+from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
 from tessera_tools.runtime.timing_report import (
     as_data,
     busy,
@@ -121,22 +121,6 @@ def copies(target: str) -> Estimate:
     result = kernel[count // 1024](a, b, c, timing=True)
     assert result.estimate is not None
     return result.estimate
-
-
-def rereads(surveyed: int, monkeypatch: pytest.MonkeyPatch) -> Estimate:
-    """Three waves of 528 CTAs, each of which reads what the first one has read from DRAM; so many are surveyed."""
-    loads = [f"  ld.global.v4.f32 {{%f2, %f3, %f4, %f0}}, [%rd3 + {512 * n}];" for n in range(4)]
-    code = """  mov.u32 %r1, %ctaid.x; rem.u32 %r1, %r1, 528; shl.b32 %r1, %r1, 11; shl.b32 %r2, %r0, 4;
-  add.u32 %r1, %r1, %r2; cvt.u64.u32 %rd3, %r1; add.u64 %rd3, %rd0, %rd3;
-"""
-    monkeypatch.setattr("tessera_tools.runtime.timing.MOST_SURVEYED", surveyed)
-    return estimate(code + "\n".join(loads), grid=3 * 528, words=528 << 9)
-
-
-def test_waves_that_are_not_surveyed_are_like_the_last_one_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    two, all_three = (rereads(waves * 528, monkeypatch) for waves in (2, 3))
-    assert [one.surveyed for one in (two, all_three)] == [2 * 528, 3 * 528]
-    assert two.cycles == pytest.approx(all_three.cycles)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
@@ -435,30 +419,6 @@ def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None
     assert not [text for text in texts if text and re.fullmatch(r"[\d.]+e[+-]\d+", text)]
 
 
-def test_the_picture_has_the_work_where_its_cycles_are(hopper: Estimate) -> None:
-    svg = ElementTree.fromstring(timeline_svg(hopper))
-    ticks = [float(line.attrib["x1"]) for line in svg.iter("{http://www.w3.org/2000/svg}line")][:11]
-    slices = [rect for rect in svg.iter("{http://www.w3.org/2000/svg}rect") if len(rect)]
-    edges = [float(one.attrib["x"]) for one in slices]
-    edges += [float(one.attrib["x"]) + float(one.attrib["width"]) for one in slices]
-    wide = ticks[-1] - ticks[0]
-    assert 0 < ticks[0] < ticks[-1] < float(svg.attrib["width"])
-    # The picture begins and ends with work; a mark of a barrier is a little wider than its cycles.
-    assert min(edges) == pytest.approx(ticks[0], abs=0.05 * wide) and min(edges) >= ticks[0] - 0.1
-    assert max(edges) == pytest.approx(ticks[-1], abs=0.05 * wide) and max(edges) <= ticks[-1] + 1.6
-    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([wide / 10] * 10, abs=0.2)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "labels"),
-    [(0.5, 2000, ["1", "10", "100", "1,000"]), (0.01, 1, ["0.01", "0.1", "1"]), (2, 9, [])],
-)
-def test_a_logarithmic_axis_has_its_powers_of_ten(low: float, high: float, labels: list[str]) -> None:
-    parts = _decades(low, high, lambda value: (value, value, "end"))
-    assert [re.sub("<[^>]*>", "", part) for part in parts] == labels
-    assert _decades(low, high, lambda value: (value, value, "end"), above=high + 1) == []
-
-
 def test_the_trace_has_the_format_of_chromes_trace_events(hopper: Estimate) -> None:
     data = json.loads(json.dumps(trace_events(hopper)))
     named = {(e["pid"], e["tid"]) for e in data["traceEvents"] if e["name"] == "thread_name"}
@@ -487,32 +447,6 @@ def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate)
     assert under.compute == pytest.approx(2 * 2048 * 132 * 1830e6)
     assert under.reached <= under.roof
     assert any("●" in line for line in roof_chart(hopper))
-
-
-def test_the_summary_has_the_rates_and_their_part_of_the_peaks(hopper: Estimate) -> None:
-    (line,) = (line for line in summary(hopper) if "TFLOP/s" in line and "GB/s of DRAM" in line)
-    found = re.search(
-        r"([\d.]+) TFLOP/s \((\d+)% of the f16 tensor peak\), ([\d,]+) GB/s of DRAM \((\d+)%\)", line
-    )
-    assert found is not None
-    under = roofline(hopper)
-    assert under is not None
-    rate, part, gbs, part_of_dram = (float(text.replace(",", "")) for text in found.groups())
-    assert rate == pytest.approx(under.reached / 1e12, abs=0.06)
-    assert part == pytest.approx(100 * under.reached / under.compute, abs=0.6)
-    assert part_of_dram == pytest.approx(100 * gbs * 1e9 / under.memory, abs=1)
-
-
-def test_the_roof_rises_with_the_bandwidth_and_ends_at_the_rate_of_the_units(hopper: Estimate) -> None:
-    _, *lines, axis = roof_chart(hopper)
-    rows = [line.partition("│")[2].replace("●", " ").rstrip() for line in lines]
-    assert axis.endswith("operations a byte")
-    assert "─" in rows[0] and not any("─" in row for row in rows[1:])
-    # Each row continues the slope to the left of the one above it.
-    slopes = [[column for column, mark in enumerate(row) if mark == "╱"] for row in rows]
-    reached = [column for slope in reversed(slopes) for column in slope]
-    assert reached == sorted(reached)
-    assert max(reached) < rows[0].index("─")
 
 
 def products(type: str, k: int, registers: int) -> str:
