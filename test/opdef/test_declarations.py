@@ -57,6 +57,20 @@ class Segments(Op, name="unit.segments"):
     maybe = optional_result()
 
 
+class OnlyOperands(Op, name="unit.only_operands"):
+    """Has two variable operand fields."""
+
+    first = variadic_operand()
+    last = optional_operand(ANY_INTEGER)
+
+
+class OnlyResults(Op, name="unit.only_results"):
+    """Has two variable result fields."""
+
+    many = variadic_result()
+    maybe = optional_result()
+
+
 class Tail(Op, name="unit.tail"):
     """Has one variable field, between two fixed ones."""
 
@@ -130,6 +144,8 @@ def test_segments_are_kept_by_the_constructor_and_by_set_field() -> None:
 def test_sizes_of_segments_are_attributes_of_ops_with_several_variable_fields() -> None:
     assert Segments.inherent_attributes == {"operandSegmentSizes", "resultSegmentSizes"}
     assert Tail.inherent_attributes == set()
+    assert OnlyOperands.inherent_attributes == {"operandSegmentSizes"}
+    assert OnlyResults.inherent_attributes == {"resultSegmentSizes"}
 
 
 def test_one_variable_field_takes_what_is_left() -> None:

@@ -60,6 +60,23 @@ def test_a_constant_replaces_what_no_value_can() -> None:
     assert "sitofp" not in out
 
 
+def test_an_older_value_replaces_what_no_constant_can() -> None:
+    text = """func.func @f(%n: index) {
+      %a = memref.alloc(%n) : memref<?xi32>
+      %b = memref.alloc(%n) : memref<?xi32>
+      memref.dealloc %b : memref<?xi32>
+      return
+    }"""
+    module = parse_module(text)
+    step = next(step for step in STEPS if step.name == "ops")
+    a, b, dealloc = (site for site in step.sites(module) if site.name.startswith("memref"))
+    assert step.apply(module, b)
+    assert dealloc.operand(0) is a.results[0]
+    # Nothing older is left for the first one.
+    assert not step.apply(module, a)
+    assert a.results[0].has_uses
+
+
 def test_a_region_takes_the_place_of_its_op() -> None:
     text = """func.func @f(%a: i32, %b: i1) -> i32 {
       %x = scf.if %b -> i32 {
