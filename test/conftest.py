@@ -20,6 +20,7 @@ from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool, require_tool
 from tessera_tools.cache import cache_folder
 from tessera_tools.emit.worker import preload
+from tessera_tools.ir import greedy
 from tessera_tools.opdef.dialect import _loaded
 from tessera_tools.opdef.registry import DIALECT_MODULES
 from tessera_tools.passes.table import PASSES
@@ -51,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     inherited = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if inherited[:1] != [str(ROOT)]:
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *inherited])
+    greedy.CHECKS_CLAIMS = True
     # As in the commands (cli/common.py): IR, tests and parse tables stay, and are not looked through again and again.
     gc.set_threshold(1_000_000, 50, 1000)
     if (times := config.getoption("cpu_times")) is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tessera_tools import process
+from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.process import run, signal_name
 
@@ -169,6 +170,18 @@ def copy():
 as_process(lambda argv: globals()[argv[1]]() or 0)
 """
 )
+
+
+def test_a_file_that_cannot_be_written_names_tmpdir() -> None:
+    with (
+        TemporaryFolder("tessera-ptxas") as folder,
+        pytest.raises(
+            ToolError, match="the temporary file '.*gone/a.ptx' cannot be written: no such file"
+        ) as caught,
+    ):
+        folder.write("gone/a.ptx", b"")
+    (note,) = caught.value.diagnostics[0].notes
+    assert note.message == "set TMPDIR to a directory with more free space"
 
 
 @pytest.mark.parametrize("kind", ["program", "copy"])

@@ -13,7 +13,7 @@ from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import TOKEN, TileType, scalar
 from tessera_tools.dsl.expressions import Expressions, Missing
 from tessera_tools.dsl.source import Placed
-from tessera_tools.dsl.values import Operand, Runtime, Tile, describe, is_operand, natural_type, wrap
+from tessera_tools.dsl.values import Operand, Runtime, Tile, describe, is_operand, natural_type, united, wrap
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.types import IntegerType
@@ -33,6 +33,8 @@ class Exit:
     carried: list[str]
     tokens: list[str]
     types: list[TileType]
+    origins: list[str | None]
+    """What the carried variables point into before the loop."""
     adaptable: set[str]
     """The carried variables that are numbers of Python before the loop, whose type is not settled yet."""
     fixed: dict[str, object] = field(default_factory=dict[str, object])
@@ -145,9 +147,7 @@ class Branches(Expressions):
             results = list(self.emitter.insert(made).results)
             for (name, values), result in zip(merged, results[: len(merged)], strict=True):
                 result.name_hint = name if not name.startswith("%") else None
-                origins = [value.origin for value in values if value.origin is not None]
-                origin = self.emitter.memory.unite(*origins) if origins else None
-                self.frame.variables[name] = wrap(result, origin)
+                self.frame.variables[name] = wrap(result, united(*(value.origin for value in values)))
             for (key, _), result in zip(tokens, results[len(merged) :], strict=True):
                 self.emitter.tokens[key] = result
             if reached:
@@ -241,7 +241,7 @@ class Branches(Expressions):
                         f"'{name}' is {describe(was)} before the loop, which assigns {describe(now)}; "
                         "loops carry only tiles and numbers"
                     )
-            for name, kind in zip(loop.carried, loop.types, strict=True):
+            for name, kind, origin in zip(loop.carried, loop.types, loop.origins, strict=True):
                 value = self.frame.variables.get(name)
                 if isinstance(value, Missing):
                     raise Refusal(f"'{name}' has no value at the end of the iteration: {value.reason}")
@@ -257,6 +257,7 @@ class Branches(Expressions):
                 else:
                     if value.type is not kind:
                         self._settle(name, value.type, kind)
+                    united(origin, value.origin)
                     found.append(value.ir)
         return [*found, *(self.emitter.token(key) for key in loop.tokens)]
 

@@ -138,7 +138,8 @@ class Loops(Branches):
         adaptable = {name for name in names if not isinstance(before[name], Tile)}
         outside, unrolled = self.state(), self.unrolled
         while True:
-            exit = Exit(node, names, keys, [types[name] for name in names], adaptable, fixed)
+            origins = [_origin(before[name]) for name in names]
+            exit = Exit(node, names, keys, [types[name] for name in names], origins, adaptable, fixed)
             try:
                 inits = [self._initial(before[name], types[name]) for name in names]
                 made = build(exit, [*inits, *map(self.emitter.token, keys)], before)
@@ -236,8 +237,7 @@ class Loops(Branches):
             frame.variables[counter] = Tile(first)
         for name, argument in zip(exit.carried, arguments[: len(exit.carried)], strict=True):
             argument.name_hint = name
-            value = before[name]
-            frame.variables[name] = Tile(argument, value.origin if isinstance(value, Tile) else None)
+            frame.variables[name] = Tile(argument, _origin(before[name]))
         for key, argument in zip(exit.tokens, arguments[len(exit.carried) :], strict=True):
             emitter.tokens[key] = argument
         frame.exits.append(exit)
@@ -281,9 +281,11 @@ class Loops(Branches):
         results = list(self.emitter.insert(made).results)
         for name, result in zip(exit.carried, results[: len(exit.carried)], strict=True):
             result.name_hint = name
-            origins = [v.origin for v in (before[name], inside.get(name)) if isinstance(v, Tile) and v.origin]
-            self.frame.variables[name] = Tile(
-                result, self.emitter.memory.unite(*origins) if origins else None
-            )
+            self.frame.variables[name] = Tile(result, _origin(before[name]))
         for key, result in zip(exit.tokens, results[len(exit.carried) :], strict=True):
             self.emitter.tokens[key] = result
+
+
+def _origin(value: Operand) -> str | None:
+    """What a variable before a loop points into. All values that an iteration gives it are united with this."""
+    return value.origin if isinstance(value, Tile) else None

@@ -29,9 +29,9 @@ from tessera_tools.dialects.cuda_tile.types import (
     TileViewType,
     scalar,
 )
-from tessera_tools.dsl.emitter import ANYWHERE, DEVICE, OUTPUT, current
+from tessera_tools.dsl.emitter import DEVICE, OUTPUT, current
 from tessera_tools.dsl.types import Dtype, Parameter, type_of
-from tessera_tools.dsl.values import Runtime, Tile, Token, View, as_tile, describe, merged, wrap
+from tessera_tools.dsl.values import Runtime, Tile, View, as_tile, describe, refers, united, wrap
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     FALSE,
@@ -228,7 +228,7 @@ def _emit(
 def _build(op: type[Op], given: dict[str, object], result: object) -> Results:
     definition, emitter = op.definition, current()
     values: dict[str, FieldValue] = {}
-    origins: list[str] = []
+    origins: list[str | None] = []
     first = next((v for f in definition.operands if isinstance(v := given[f.name], Tile)), None)
     for field in definition.operands:
         value = given[field.name]
@@ -237,7 +237,7 @@ def _build(op: type[Op], given: dict[str, object], result: object) -> Results:
         several = field.arity == "variadic"
         items = list(value) if several and isinstance(value, tuple | list) else [value]
         made = [_operand(op, field, item, first, values) for item in items]
-        origins += [one.origin for one in made if one.origin is not None]
+        origins += [one.origin for one in made]
         values[field.name] = [one.ir for one in made] if several else made[0].ir
     for field in definition.attributes:
         value = given[field.name]
@@ -258,8 +258,8 @@ def _build(op: type[Op], given: dict[str, object], result: object) -> Results:
         made = emitter.insert(op(location=emitter.location, **values))
     except TypeError as failure:
         raise Refusal(str(failure).replace("cuda_tile.", "")) from None
-    origin = merged(*origins)
-    outputs = [wrap(v, origin if _refers(v.type) else None) for v in made.results]
+    origin = united(*origins)
+    outputs = [wrap(v, origin if refers(v.type) else None) for v in made.results]
     if automatic:
         assert group is not None
         emitter.accessed(group, writes, made.results[-1])
@@ -267,10 +267,6 @@ def _build(op: type[Op], given: dict[str, object], result: object) -> Results:
     if definition.results and definition.results[0].arity == "variadic":
         return tuple(outputs)
     return None if not outputs else outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-
-def _refers(kind: Type) -> bool:
-    return not isinstance(kind, TileType) or isinstance(kind.element, PointerType)
 
 
 def _access(op: type[Op], given: dict[str, object]) -> tuple[str | None, bool]:
@@ -281,14 +277,10 @@ def _access(op: type[Op], given: dict[str, object]) -> tuple[str | None, bool]:
 
     effects = declared(op)
     writes = effects is None or any(effect.kind is not Kind.READ for effect in effects.own)
-    pointers = [
-        v
-        for v in given.values()
-        if isinstance(v, Runtime) and _refers(v.ir.type) and not isinstance(v, Token)
-    ]
-    if not pointers:
+    group = united(*(value.origin for value in given.values() if isinstance(value, Runtime)))
+    if group is None:
         return (OUTPUT if "str" in op.definition.fields else DEVICE), True
-    return merged(*(v.origin if v.origin is not None else ANYWHERE for v in pointers)), writes
+    return group, writes
 
 
 def _operand(
@@ -486,10 +478,3 @@ def _from_text(value: str, kind: AttrKind | None) -> list[Attribute]:
         except DiagnosticError as failure:
             raise Refusal(f"'{value}' is not an attribute: {failure.diagnostics[0].message}") from None
     return [*found, StringAttr(value), SymbolRefAttr(value.removeprefix("@"), ())]
-
-
-def token_of(view: View | Tile) -> Token:
-    """The token of the accesses so far to what a view or a pointer refers to."""
-    emitter = current()
-    group = emitter.memory.group(view.origin if view.origin is not None else ANYWHERE)
-    return Token(emitter.token(f"all {group}"))

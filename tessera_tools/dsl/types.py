@@ -200,9 +200,10 @@ def type_of(value: object) -> Type:
     if isinstance(value, str):
         from tessera_tools.parser import parse_type
 
-        full = value if value.startswith("!") or value in dtypes else f"!cuda_tile.{value}"
+        if value in dtypes:
+            return dtypes[value].ir
         try:
-            return dtypes[value].ir if value in dtypes else parse_type(full)
+            return parse_type(value if value.startswith("!") else f"!cuda_tile.{value}")
         except DiagnosticError as failure:
             raise Refusal(f"'{value}' is not a type: {failure.diagnostics[0].message}") from None
     raise Refusal(f"found {value!r}, expected a type such as f16 or tile[128, 64, f16]")

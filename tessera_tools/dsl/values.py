@@ -45,14 +45,21 @@ SIGNED, UNSIGNED = ct.SignednessAttr("signed"), ct.SignednessAttr("unsigned")
 Number: TypeAlias = bool | int | float
 
 
+def refers(kind: Type) -> bool:
+    """Whether values of a type point into memory."""
+    if isinstance(kind, TileType):
+        return isinstance(kind.element, PointerType)
+    return isinstance(kind, TensorViewType | TileViewType)
+
+
 class Runtime:
-    """A value of the kernel. `origin` is the group of memory that it points into, if any."""
+    """A value of the kernel. `origin` is the group of memory that it points into, None if it does not point."""
 
     __slots__ = ("ir", "origin")
 
     def __init__(self, ir: Value, origin: str | None = None) -> None:
         self.ir = ir
-        self.origin = origin
+        self.origin = ANYWHERE if origin is None and refers(ir.type) else origin
 
     def __str__(self) -> str:
         return short_text(self.ir.type)
@@ -292,7 +299,7 @@ def wrap(value: Value, origin: str | None = None) -> Tile | View | Token:
     """The value of the DSL for a value of the IR."""
     if isinstance(value.type, TileType):
         return Tile(value, origin)
-    return View(value, origin) if isinstance(value.type, TensorViewType | TileViewType) else Token(value)
+    return View(value, origin) if refers(value.type) else Token(value)
 
 
 def describe(value: object) -> str:
@@ -540,11 +547,11 @@ def select(condition: Operand, yes: Operand, no: Operand) -> Tile:
     a, b = together(yes, no)
     shape = _common_shape([chosen.shape, a.shape])
     c, a, b = (broadcast(tile, shape) for tile in (chosen, a, b))
-    return Tile(current().insert(ct.Select(c.ir, a.ir, b.ir)).result, merged(a.origin, b.origin))
+    return Tile(current().insert(ct.Select(c.ir, a.ir, b.ir)).result, united(a.origin, b.origin))
 
 
-def merged(*origins: str | None) -> str | None:
-    """The group of a pointer that may be any of several."""
+def united(*origins: str | None) -> str | None:
+    """The group of a value that may be any of several; None if they do not point."""
     known = [origin for origin in origins if origin is not None]
     return current().memory.unite(*known) if known else None
 
@@ -566,8 +573,3 @@ def multiply(left: Tile, right: Tile, acc: Tile | None = None) -> Tile:
     if left.is_float:
         return Tile(current().insert(ct.MmaF(left.ir, right.ir, acc.ir)).result)
     return Tile(current().insert(ct.MmaI(left.ir, right.ir, acc.ir, SIGNED, SIGNED)).result)
-
-
-def pointer_origin(tile: Tile) -> str:
-    """The group of memory that a pointer points into."""
-    return tile.origin if tile.origin is not None else ANYWHERE

@@ -61,6 +61,10 @@ class _Worklist(Listener):
             self._stack[place] = None
 
 
+CHECKS_CLAIMS = False
+"""Whether it is an error that a pattern changes the IR and says that it did not apply, or the reverse. Tests set it."""
+
+
 class _Driver(Listener):
     def __init__(
         self,
@@ -180,7 +184,7 @@ class _Driver(Listener):
             rewriter.set_before(op)
             self.notified = False
             applied = pattern.match_and_rewrite(op, rewriter) is True
-            if applied != self.notified:
+            if CHECKS_CLAIMS and applied != self.notified:
                 what = "applied, but changed nothing" if applied else "did not apply, but changed the IR"
                 raise ValueError(f"the pattern {pattern.name} says that it {what} through its rewriter")
             if applied:

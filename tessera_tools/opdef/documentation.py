@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.ir.effects import MemoryEffects, Pure
 from tessera_tools.ir.traits import HasParent, ImplicitTerminator, Trait
 from tessera_tools.opdef.attribute_kinds import EnumAttr
-from tessera_tools.opdef.dialect import Dialect, all_dialects
+from tessera_tools.opdef.dialect import Dialect, all_dialects, find_dialect
 from tessera_tools.opdef.fields import AttributeField
 from tessera_tools.opdef.format import (
     AllOperands,
@@ -268,11 +268,10 @@ def op_section(op_class: type[Op]) -> list[str]:
 def attribute_section(sigil: str, word: str, cls: type[Attribute], dialect: str) -> list[str]:
     """The lines of the section of a type (`!`) or attribute (`#`)."""
     lines = [f"### `{sigil}{dialect}.{word}`", "", *_prose(_documentation(cls))]
-    cases: tuple[str, ...] = cls.cases if issubclass(cls, EnumAttr) else ()
-    if issubclass(cls, EnumAttr) and cases:
+    if issubclass(cls, EnumAttr):
         separator = cls.separator
         several = f", or several with `{separator}` between" if separator else ""
-        lines += [f"One of {', '.join(f'`{case}`' for case in cases)}{several}.", ""]
+        lines += [f"One of {', '.join(f'`{case}`' for case in cls.cases)}{several}.", ""]
     elif cls._fields:
         notes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
@@ -341,10 +340,18 @@ def index_page(dialects: Iterable[Dialect]) -> str:
 
 def pages() -> dict[str, str]:
     """File name → text of every page."""
-    dialects = _registered()
-    made = {f"{dialect.name}.md": dialect_page(dialect) for dialect in dialects}
-    made["README.md"] = index_page(dialects)
-    return made
+    return {name: page(name) for name in names()}
+
+
+def names() -> list[str]:
+    """The file names of the pages."""
+    return [*(f"{dialect.name}.md" for dialect in _registered()), "README.md"]
+
+
+def page(name: str) -> str:
+    """The text of the page with this file name."""
+    dialect = find_dialect(name.removesuffix(".md"))
+    return index_page(_registered()) if dialect is None else dialect_page(dialect)
 
 
 def _registered() -> list[Dialect]:

@@ -48,10 +48,6 @@ class Step:
     apply: Callable[[Operation, Any], bool]
 
 
-def _inside(module: Operation) -> list[Operation]:
-    return [op for op in module.walk() if op is not module]
-
-
 def _alive(module: Operation, op: Operation) -> bool:
     """Whether no earlier change removed the op, or one around it."""
     while op is not module:
@@ -66,7 +62,7 @@ def _alive(module: Operation, op: Operation) -> bool:
 
 
 def _symbols(module: Operation) -> list[Operation]:
-    return [op for op in _inside(module) if "sym_name" in op.attributes]
+    return [op for op in module.walk() if "sym_name" in op.attributes]
 
 
 def _erase_symbol(module: Operation, op: Operation) -> bool:
@@ -77,7 +73,7 @@ def _erase_symbol(module: Operation, op: Operation) -> bool:
 
 
 def _ops(module: Operation) -> list[Operation]:
-    return [op for op in _inside(module) if "sym_name" not in op.attributes and not op.has_trait(Terminator)]
+    return [op for op in module.walk() if "sym_name" not in op.attributes and not op.has_trait(Terminator)]
 
 
 def _erase_op(module: Operation, op: Operation) -> bool:
@@ -172,7 +168,7 @@ def _zero(near: Operation, type: Type) -> Operation | None:
 def _regions(module: Operation) -> list[tuple[Operation, int]]:
     return [
         (op, number)
-        for op in _inside(module)
+        for op in module.walk()
         if op.regions and "sym_name" not in op.attributes
         for number, region in enumerate(op.regions)
         if len(region.blocks) == 1
@@ -221,7 +217,7 @@ _BRANCHES = {"cf.cond_br": "cf.br", "llvm.cond_br": "llvm.br"}
 
 
 def _branches(module: Operation) -> list[tuple[Operation, int]]:
-    return [(op, number) for op in _inside(module) if op.name in _BRANCHES for number in (0, 1)]
+    return [(op, number) for op in module.walk() if op.name in _BRANCHES for number in (0, 1)]
 
 
 def _take_branch(module: Operation, site: tuple[Operation, int]) -> bool:
@@ -260,7 +256,7 @@ def _erase_unreachable(region: Any) -> None:
 
 
 def _merges(module: Operation) -> list[Operation]:
-    return [op for op in _inside(module) if op.name in _BRANCHES.values()]
+    return [op for op in module.walk() if op.name in _BRANCHES.values()]
 
 
 def _merge(module: Operation, op: Operation) -> bool:
@@ -285,7 +281,7 @@ def _merge(module: Operation, op: Operation) -> bool:
 
 
 def _operands(module: Operation) -> list[tuple[Operation, int]]:
-    return [(op, number) for op in _inside(module) for number in range(len(op.op_operands))]
+    return [(op, number) for op in module.walk() for number in range(len(op.op_operands))]
 
 
 def _use_older(module: Operation, site: tuple[Operation, int]) -> bool:
@@ -305,7 +301,7 @@ def _use_older(module: Operation, site: tuple[Operation, int]) -> bool:
 def _parameters(module: Operation) -> list[tuple[Operation, int]]:
     return [
         (op, number)
-        for op in _inside(module)
+        for op in module.walk()
         if _function_type(op) is not None and op.regions and op.regions[0].blocks
         for number, argument in enumerate(op.regions[0].entry.arguments)
         if not argument.has_uses
@@ -331,7 +327,7 @@ def _remove_parameter(module: Operation, site: tuple[Operation, int]) -> bool:
 
 
 def _function_results(module: Operation) -> list[tuple[Operation, int]]:
-    found = ((op, _function_type(op)) for op in _inside(module))
+    found = ((op, _function_type(op)) for op in module.walk())
     return [(op, number) for op, type in found if type is not None for number in range(len(type.results))]
 
 
@@ -361,7 +357,7 @@ def _drop_element(op: Operation, key: str, number: int) -> None:
 def _attributes(module: Operation) -> list[tuple[Operation, str]]:
     return [
         (op, key)
-        for op in module.walk()
+        for op in (module, *module.walk())
         for key in sorted(op.attributes)
         if key not in ("sym_name", "function_type")
     ]
@@ -378,7 +374,7 @@ def _remove_attribute(module: Operation, site: tuple[Operation, str]) -> bool:
 def _numbers(module: Operation) -> list[tuple[Operation, str]]:
     return [
         (op, key)
-        for op in module.walk()
+        for op in (module, *module.walk())
         for key, value in sorted(op.attributes.items(), key=lambda item: item[0])
         if isinstance(value, IntegerAttr) and value.value != 0 and value.type.name != "builtin.i1"
     ]

@@ -58,7 +58,7 @@ class _Graph:
 
     def _op(self, op: Operation, depth: int) -> None:
         if len(self._ids) >= MOST_NODES:
-            self._left_out += sum(1 for _ in op.walk())
+            self._left_out += 1 + sum(1 for _ in op.walk())
             return
         indent = "  " * depth
         if not any(len(region.blocks) for region in op.regions):

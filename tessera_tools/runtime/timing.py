@@ -7,11 +7,9 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.errors import ToolError
@@ -196,12 +194,8 @@ class TimedLaunch(PartialLaunch):
             found.guards = {pc: guard for pc, inst in instructions if (guard := guard_of(inst)) is not None}
         return found
 
-    def _indices(self) -> Iterator[tuple[int, int, int]]:
-        for number in self.sampled if self.sampled is not None else range(self.count):
-            self.random = np.random.default_rng([self.seed, number])
-            self.tally[0] += 1
-            yield self.cluster_at(number)
-        self.stopped = False
+    def _numbers(self) -> Iterable[int]:
+        return self.sampled if self.sampled is not None else super()._numbers()
 
     def watch(self, recorder: Recorder, skips: Skips) -> None:
         """Tell the recorder which instructions poll global memory, and which write it; and let it skip laps of

@@ -15,7 +15,7 @@ import mmap
 import os
 import pickle
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -87,12 +87,16 @@ class PartialLaunch(Launch):
         """Whether clusters were skipped because something ended the launch."""
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
-        for number in range(self.first, self.last):
+        for number in self._numbers():
             # The next cluster uses the launch's generator (sim/machine.py).
             self.random = np.random.default_rng([self.seed, number])
             self.tally[0] += 1
             yield self.cluster_at(number)
         self.stopped = False
+
+    def _numbers(self) -> Iterable[int]:
+        """The numbers of the clusters to run."""
+        return range(self.first, self.last)
 
 
 def independent(launch: PartialLaunch) -> bool:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import tessera_tools as tt
+from tessera_tools.api.compiling import _layouts
 from tessera_tools.emit.worker import Worker, close_warm
+from tessera_tools.parser import parse_module
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTOR_ADD = ROOT / "examples" / "vector_add.mlir"
@@ -58,6 +60,7 @@ def test_the_collector_is_on_again_after_a_compilation_that_fails() -> None:
 
 def test_ptx_is_for_the_target(kernel: tt.Kernel) -> None:
     assert ".target sm_90a" in kernel.ptx
+    assert ".target sm_80" in tt.compile(SCALE, "sm_80").ptx
 
 
 def test_the_cubin_is_made_when_it_is_asked_for(kernel: tt.Kernel) -> None:
@@ -75,6 +78,18 @@ def test_each_tensor_has_a_layout_and_its_place(kernel: tt.Kernel) -> None:
     assert loads
     assert all(layout.layout.startswith("#nv_tileas.linear<") for layout in loads)
     assert all(layout.location.startswith("<text>:") for layout in loads)
+
+
+def test_only_tensors_with_a_layout_are_listed() -> None:
+    layout = "#nv_tileas.linear<{register = [], lane = [[1], [2], [0], [0], [0]], warp = [], block = []}>"
+    text = f"""func.func @f(%a: tensor<4xf32, {layout}>, %b: tensor<4xf32>, %c: f32) {{
+      %0 = arith.addf %a, %a : tensor<4xf32, {layout}>
+      %1 = arith.addf %b, %b : tensor<4xf32>
+      %2 = arith.addf %c, %c : f32
+      return
+    }}"""
+    (found,) = _layouts(parse_module(text, "k.mlir"))
+    assert (found.op, found.layout, found.location) == ("arith.addf", layout, "k.mlir:2:12")
 
 
 def test_remarks_say_why_with_the_place(kernel: tt.Kernel) -> None:
@@ -166,6 +181,10 @@ def test_one_of_several_kernels_is_named() -> None:
     two = SCALE + SCALE.replace("@scale", "@twice")
     with pytest.raises(tt.DiagnosticError, match="has 2 kernels: 'scale', 'twice'"):
         tt.compile(two)
+    with pytest.raises(tt.DiagnosticError, match="'<module>' has 2 kernels"):
+        tt.compile(tt.parse(two))
+    with pytest.raises(tt.DiagnosticError, match="'mine' has 2 kernels"):
+        tt.compile(tt.parse(two), name="mine")
     assert tt.compile(two, entry="twice").name == "twice"
 
 

@@ -7,16 +7,18 @@ import inspect
 import re
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import cuda.tile as ct
 import numpy as np
 import pytest
+from cuda.tile.compilation import ScalarConstraint
 from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
 from tessera_tools.api import jit
-from tessera_tools.api.cutile import Arguments
+from tessera_tools.api.cutile import Arguments, Leaf, _constraint
 
 kernel: Any = ct.kernel
 
@@ -317,3 +319,20 @@ def test_lists_are_refused() -> None:
 def test_a_launch_needs_a_grid(compiled_scale: tt.Kernel) -> None:
     with pytest.raises(TypeError, match=r"a launch of 'scale' needs a grid; expected kernel\[grid\]"):
         compiled_scale(vector, vector, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("number", "annotation", "bits"),
+    [
+        ((1 << 31) - 1, object(), 32),
+        (1 << 31, object(), 64),
+        (-(1 << 31), object(), 32),
+        (-(1 << 31) - 1, object(), 64),
+        (3, SimpleNamespace(scalar=ct.int64), 64),
+    ],
+)
+def test_an_integer_has_32_bits_if_they_are_enough_and_no_more_are_annotated(
+    number: int, annotation: object, bits: int
+) -> None:
+    found = _constraint(Leaf("n", annotation, number, None), None, ())
+    assert found == ScalarConstraint(ct.int64 if bits == 64 else ct.int32)

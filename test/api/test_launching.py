@@ -92,6 +92,8 @@ def test_arrays_that_share_memory_share_it_in_the_kernel(kernel: tt.Kernel) -> N
     kernel[1](a, a[:32], 1.0)
     assert np.array_equal(a[:32], np.arange(32) + 1)
     assert np.array_equal(a[32:], np.arange(32) + 100)
+    kernel[1](a, a[32:], 200.0)
+    assert np.array_equal(a[32:], a[:32] + 200)
 
 
 def test_a_read_only_array_may_be_read_but_not_written(kernel: tt.Kernel, arrays: Any) -> None:

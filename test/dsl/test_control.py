@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tessera_tools as tt
+from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dsl import *  # noqa: F403
 from tessera_tools.dsl import (
     arange,
@@ -15,11 +16,16 @@ from tessera_tools.dsl import (
     constexpr,
     f32,
     i32,
+    i64,
+    int_to_ptr,
     kernel,
     load,
     ptr,
+    ptr_to_int,
+    select,
     static_range,
     store,
+    where,
     zeros,
 )
 
@@ -309,6 +315,109 @@ def test_pointers_that_a_loop_exchanges_are_ordered() -> None:
 
 
 @kernel
+def by_branch(a: ptr[i32], b: ptr[i32], n: i32):
+    p = a
+    if n > 0:
+        p = b
+    store(p, 7)
+    store(a + 1, load(b))
+
+
+@kernel
+def by_branch_of_an_address(a: ptr[i32], b: ptr[i32], n: i32):
+    p = int_to_ptr(ptr_to_int(b, i64), result=ptr[i32])
+    if n > 0:
+        p = a
+    store(p, 7)
+    store(a + 1, load(b))
+
+
+@kernel
+def by_select_of_an_address(a: ptr[i32], b: ptr[i32], n: i32):
+    p = int_to_ptr(ptr_to_int(b, i64), result=ptr[i32])
+    store(select(n > 0, a, p), 7)
+    store(a + 1, load(b))
+
+
+@kernel
+def by_loop(a: ptr[i32], b: ptr[i32], n: i32):
+    p = a
+    for _ in range(n):
+        store(p, 7)
+        store(a + 1, load(b))
+        p = b
+
+
+@kernel
+def by_loop_of_an_address(a: ptr[i32], b: ptr[i32], n: i32):
+    p = a
+    for _ in range(n):
+        store(p, 7)
+        store(a + 1, load(b))
+        p = int_to_ptr(ptr_to_int(b, i64), result=ptr[i32])
+
+
+@kernel
+def by_continue(a: ptr[i32], b: ptr[i32], n: i32):
+    p = a
+    for i in range(n):
+        store(p, 7)
+        store(a + 1, load(b))
+        if i == 1:
+            p = b
+            continue
+        store(a + 2, 5)
+
+
+@kernel
+def by_break(a: ptr[i32], b: ptr[i32], n: i32):
+    p = a
+    for i in range(n):
+        if i == 1:
+            p = b
+            break
+    store(p, 7)
+    store(a + 1, load(b))
+
+
+def waits_of_loads(function: Any) -> list[bool]:
+    """Whether each load of a kernel of two arrays waits for a token."""
+    a, b = np.zeros(4, np.int32), np.zeros(4, np.int32)
+    module = function.__tessera_module__((a, b, 3))[0]
+    return [op.token is not None for op in module.walk() if isinstance(op, ct.LoadPtrTko)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        by_branch,
+        by_branch_of_an_address,
+        by_select_of_an_address,
+        by_loop,
+        by_loop_of_an_address,
+        by_continue,
+        by_break,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_a_load_waits_for_a_store_to_a_pointer_that_may_be_the_same(function: Any) -> None:
+    assert waits_of_loads(function) == [True]
+
+
+@kernel
+def apart(a: ptr[i32], b: ptr[i32], n: i32):
+    p = a
+    if n > 0:
+        p = a + 1
+    for i in range(n):
+        store(p + i, load(b))
+
+
+def test_a_load_does_not_wait_for_stores_to_another_array() -> None:
+    assert waits_of_loads(apart) == [False]
+
+
+@kernel
 def reuses(out: ptr[i32], n: i32):
     t = 1
     for i in range(n):
@@ -323,3 +432,16 @@ def reuses(out: ptr[i32], n: i32):
 
 def test_a_name_may_be_used_for_another_type_again() -> None:
     assert run(reuses, 3) == [0, 2, 4, 6]
+
+
+@kernel
+def chained(out: ptr[i32], n: i32):
+    store(out, where(2 < n < 5, 1, 0))
+    store(out + 1, where(1 < 2 < n, 1, 0))
+    store(out + 2, where(n > 2 > 1, 1, 0))
+    store(out + 3, where(n > 2 > 3, 1, 0))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_comparisons_may_be_chained(n: int) -> None:
+    assert run(chained, n) == [int(found) for found in (2 < n < 5, 1 < 2 < n, n > 2 > 1, n > 2 > 3)]

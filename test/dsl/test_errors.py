@@ -305,6 +305,8 @@ def test_parameters() -> None:
         with_a_constant[1](x)
     with pytest.raises(tt.DiagnosticError, match="found an array of 1 dimensions, expected 2"):
         takes_an_array[1](x)
+    with pytest.raises(tt.DiagnosticError, match="found an array of 3 dimensions, expected 2"):
+        takes_an_array[1](x.reshape(2, 2, 2))
     with pytest.raises(
         tt.DiagnosticError, match=r"found the strides \(1, 4\), expected the last one to be 1"
     ):

@@ -11,8 +11,10 @@ import pytest
 
 import tessera_tools as tt
 import tessera_tools.dsl as tl
+from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dsl import *  # noqa: F403
 from tessera_tools.dsl import array, constexpr, f16, f32, i8, i32, i64, kernel, ops, ptr, tile
+from tessera_tools.dsl.types import type_of
 from tessera_tools.opdef.dialect import find_dialect
 
 
@@ -285,3 +287,34 @@ def test_a_number_after_a_tile_is_an_axis_of_the_reduction_only() -> None:
     np.testing.assert_array_equal(out[:4], x.max(1))
     np.testing.assert_array_equal(out[4:36], np.maximum(x, 1).ravel())
     np.testing.assert_array_equal(out[36:], np.minimum(x, 1).ravel())
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("f16", "f16"),
+        ("tile<4xi32>", "!cuda_tile.tile<4xi32>"),
+        ("!cuda_tile.tile<ptr<f32>>", "tile<ptr<f32>>"),
+        ("!cuda_tile.token", "token"),
+    ],
+)
+def test_a_type_may_be_given_as_text_of_any_dialect(text: str, same: str) -> None:
+    assert type_of(text) is type_of(same)
+    assert str(type_of(text)).endswith(same.rpartition(".")[2])
+
+
+@kernel
+def views(x: array[f32, 2]):
+    tl.make_partition_view(x, tile=(4, 8), dim_map=(0, 1))
+    tl.make_partition_view(x, tile=(4, 8))
+    tl.make_partition_view(x, tile=(4, 8), dim_map=(1, 0))
+
+
+def test_dimensions_in_their_order_are_no_map() -> None:
+    module = views.__tessera_module__((np.zeros((8, 8), np.float32),))[0]
+    in_order, default, turned = (
+        op.result.type for op in module.walk() if isinstance(op, ct.MakePartitionView)
+    )
+    assert in_order is default
+    assert in_order.dim_map == ()
+    assert turned.dim_map == (1, 0)

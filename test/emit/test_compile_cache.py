@@ -222,6 +222,13 @@ def test_the_list_names_what_was_compiled() -> None:
     assert one.used <= time.time() + 1
 
 
+def test_the_list_names_the_end_of_a_long_path() -> None:
+    store(key(), some(), source="folder/" * 1000 + "a.mlir")
+    (one,) = entries()
+    assert one.source.endswith("folder/a.mlir")
+    assert len(one.source) == 500
+
+
 def test_the_list_shows_a_damaged_entry_as_such(cache: Path) -> None:
     store(key(), some(), source="a.mlir")
     (cache / key()).write_bytes(b"nothing")

@@ -11,7 +11,7 @@ from programs import worker
 
 from oracles import require_tool
 from tessera_tools.diagnostics import DiagnosticError, Position
-from tessera_tools.emit.driver import Options, compile_module, compile_text
+from tessera_tools.emit.driver import Options, Stage, compile_module, compile_text, target_of_text
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
@@ -168,3 +168,18 @@ def test_without_verification_of_each_pass_the_error_names_the_pass_at_fault(
         said.append(messages(raised.value))
     assert said[0] == said[1]
     assert any(f"does not verify after pass '{name}'" in text for text in said[1]), said[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "cpu"),
+    [
+        (".version 8.0\n.target sm_90a, debug\n", "ptx", "sm_90a"),
+        (".version 8.0\n.target sm_35\n", "ptx", None),
+        (".version 8.0\n", "ptx", None),
+        ("; target: sm_80\n", "llvmir", "sm_80"),
+        ('attributes #0 = { "target-cpu"="sm_120a" }\n', "llvmir", "sm_120a"),
+        ('attributes #0 = { "target-cpu"="sm_35" }\n', "llvmir", None),
+    ],
+)
+def test_text_names_its_target_if_it_is_supported(text: str, kind: Stage, cpu: str | None) -> None:
+    assert target_of_text(text, kind) == cpu

@@ -85,6 +85,25 @@ def test_a_block_computes_64_rows_and_columns_of_a_product(
     assert tuple(launch.grid) == grid
 
 
+@pytest.mark.parametrize(
+    ("op", "shape", "grid"),
+    [
+        ("tile.row_sum %p : memref<{}> -> memref<100xf32, 5>", "100x8", (4,)),
+        ("tile.row_max %p : memref<{}> -> memref<32xf32, 5>", "32x300", (1,)),
+        ("tile.add %p, %p : memref<{0}>, memref<{0}> -> memref<{0}, 5>", "100x300", (4, 5)),
+        ("tile.add %p, %p : memref<{0}>, memref<{0}> -> memref<{0}, 5>", "1000", (2,)),
+    ],
+)
+def test_a_block_computes_rows_and_columns_of_an_elementwise_op(
+    op: str, shape: str, grid: tuple[int, ...]
+) -> None:
+    type = f"{shape}xf32"
+    (plan,) = take_plans(_host(f"%d = {op.format(type)}", f"%a: memref<8x8xf32>, %p: memref<{type}>"))
+    launch = plan.steps[-1]
+    assert isinstance(launch, Launch)
+    assert tuple(launch.grid) == grid
+
+
 def test_tensors_have_static_extents() -> None:
     module = _host("", "%a: memref<8x8xf32>, %b: memref<?xf32>")
     with pytest.raises(

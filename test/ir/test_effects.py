@@ -55,6 +55,19 @@ def test_an_op_without_a_declaration_may_do_anything() -> None:
     assert found == expected
 
 
+def test_effects_of_regions_are_those_of_all_their_ops() -> None:
+    """The last op of a block counts, too, if it is no terminator."""
+    known, unknown, last = ops_of(
+        """"scf.if"(%c) ({ %0 = "arith.addi"(%i, %i) : (i32, i32) -> i32 "scf.yield"() : () -> () }, {}) : (i1) -> ()
+        "scf.if"(%c) ({ "unit.any"() : () -> () "scf.yield"() : () -> () }, {}) : (i1) -> ()
+        "scf.if"(%c) ({ "unit.any"() : () -> () }, {}) : (i1) -> ()""",
+        parameters="%c: i1, %i: i32",
+    )
+    assert is_pure(known)
+    assert memory_effects(unknown) is None
+    assert memory_effects(last) is None
+
+
 @pytest.mark.parametrize("words", ["volatile", "atomic"])
 def test_volatile_and_atomic_loads_keep_their_place(words: str) -> None:
     text = "volatile %p" if words == "volatile" else "%p atomic monotonic {alignment = 4 : i64}"

@@ -68,6 +68,14 @@ def test_renaming_changes_every_reference() -> None:
     assert outer_user.attributes["callee"] is SymbolRefAttr("m", ("fresh",))
 
 
+def test_renaming_changes_references_within_attributes() -> None:
+    user = call(parse_attribute('[@g, {inner = [@m::@g, @g], other = "g"}]'))  # type: ignore[arg-type]
+    target = func(block(), name="g")
+    module(func(block(user)), target)
+    replace_all_symbol_uses(target, "h")
+    assert str(user.attributes["callee"]) == '[@h, {inner = [@m::@g, @h], other = "g"}]'
+
+
 def test_renaming_to_a_taken_name_is_refused() -> None:
     one, two = func(block(), name="a"), func(block(), name="b")
     with pytest.raises(ValueError, match="@b already exists"):

@@ -34,7 +34,10 @@ from tessera_tools.opdef import result as output
 
 
 class Add(Op, name="unit.add"):
-    """Adds."""
+    """Adds.
+
+    The sum wraps around.
+    """
 
     lhs = operand(SIGNLESS_INTEGER)
     rhs = operand(same_as("lhs"))
@@ -50,6 +53,20 @@ class Segments(Op, name="unit.segments"):
     first = variadic_operand()
     middle = operand()
     last = optional_operand(ANY_INTEGER)
+    many = variadic_result()
+    maybe = optional_result()
+
+
+class OnlyOperands(Op, name="unit.only_operands"):
+    """Has two variable operand fields."""
+
+    first = variadic_operand()
+    last = optional_operand(ANY_INTEGER)
+
+
+class OnlyResults(Op, name="unit.only_results"):
+    """Has two variable result fields."""
+
     many = variadic_result()
     maybe = optional_result()
 
@@ -110,7 +127,7 @@ def test_an_attribute_with_its_default_is_not_stored() -> None:
 def test_an_attribute_may_have_another_name_in_the_ir() -> None:
     a, b = values(I32, I32)
     assert Add(a, b, flag=ba.UNIT).attributes == {"unit.flag": ba.UNIT}
-    assert "unit.flag" in Add.inherent_attributes
+    assert Add.inherent_attributes == {"width", "unit.flag"}
 
 
 def test_segments_are_kept_by_the_constructor_and_by_set_field() -> None:
@@ -122,6 +139,13 @@ def test_segments_are_kept_by_the_constructor_and_by_set_field() -> None:
     op.set_field("first", [])
     assert (op.first, op.middle) == ([], c)
     assert op.attributes["operandSegmentSizes"] == ba.DenseArrayAttr(I32, (0, 1, 0))
+
+
+def test_sizes_of_segments_are_attributes_of_ops_with_several_variable_fields() -> None:
+    assert Segments.inherent_attributes == {"operandSegmentSizes", "resultSegmentSizes"}
+    assert Tail.inherent_attributes == set()
+    assert OnlyOperands.inherent_attributes == {"operandSegmentSizes"}
+    assert OnlyResults.inherent_attributes == {"resultSegmentSizes"}
 
 
 def test_one_variable_field_takes_what_is_left() -> None:

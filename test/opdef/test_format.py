@@ -122,6 +122,23 @@ def test_a_custom_directive_is_found_in_its_own_module_first() -> None:
     assert CustomDirective.find(__name__, "Groups") is Mine
 
 
+def test_a_custom_directive_takes_the_names_between_its_parentheses() -> None:
+    given: list[list[str]] = []
+
+    class Named(CustomDirective, name="Named"):
+        grammar = "custom: VALUE"
+
+        def __init__(self, arguments: list[str]) -> None:
+            super().__init__(arguments)
+            given.append(arguments)
+
+    compile(f"{ALL} custom<Named>($a, type($rest), ref($number)) $body")
+    compile(f"{ALL} custom<Named> $body")
+    assert given == [["a", "rest", "number"], []]
+    with pytest.raises(FormatError, match=r"custom<Named>\( is not closed"):
+        compile(f"{ALL} custom<Named>($a, type($rest) $body")
+
+
 def test_a_keyword_enumeration_says_what_it_expects() -> None:
     from tessera_tools.opdef import integer_enum
 

@@ -60,6 +60,23 @@ def test_a_constant_replaces_what_no_value_can() -> None:
     assert "sitofp" not in out
 
 
+def test_an_older_value_replaces_what_no_constant_can() -> None:
+    text = """func.func @f(%n: index) {
+      %a = memref.alloc(%n) : memref<?xi32>
+      %b = memref.alloc(%n) : memref<?xi32>
+      memref.dealloc %b : memref<?xi32>
+      return
+    }"""
+    module = parse_module(text)
+    step = next(step for step in STEPS if step.name == "ops")
+    a, b, dealloc = (site for site in step.sites(module) if site.name.startswith("memref"))
+    assert step.apply(module, b)
+    assert dealloc.operand(0) is a.results[0]
+    # Nothing older is left for the first one.
+    assert not step.apply(module, a)
+    assert a.results[0].has_uses
+
+
 def test_a_region_takes_the_place_of_its_op() -> None:
     text = """func.func @f(%a: i32, %b: i1) -> i32 {
       %x = scf.if %b -> i32 {
@@ -101,12 +118,36 @@ def test_branches_and_blocks_go() -> None:
     assert "^" not in out
 
 
+def test_blocks_that_use_each_others_values_go_together() -> None:
+    text = """func.func @f(%a: i32, %b: i1) {
+      cf.cond_br %b, ^one, ^end
+    ^one:
+      %x = arith.addi %a, %a : i32
+      cf.br ^two
+    ^two:
+      %y = arith.muli %x, %x : i32
+      cf.cond_br %b, ^one, ^end
+    ^end:
+      return
+    }"""
+    module = parse_module(text)
+    step = next(step for step in STEPS if step.name == "branches")
+    assert step.apply(module, step.sites(module)[1])
+    assert not verify(module)
+    assert not {"arith.addi", "arith.muli"} & {op.name for op in module.walk()}
+
+
 def test_attributes_and_numbers_go() -> None:
     text = "func.func @f() attributes {keep = 1 : i32, drop} { %c = arith.constant 8 : i32 return }"
     out = reduced(text, "arith.constant", "keep =")
     assert "keep = 0 : i32" in out
     assert "drop" not in out
     assert "constant 0 : i32" in out
+
+
+def test_attributes_of_the_module_go() -> None:
+    text = "module attributes {unit.keep = 1 : i32, unit.drop} { func.func @f() { return } }"
+    assert reduced(text, "keep =") == "module attributes {unit.keep = 0 : i32} {\n}\n"
 
 
 def test_the_input_is_not_changed() -> None:

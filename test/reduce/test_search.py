@@ -57,3 +57,25 @@ def test_the_budget_ends_the_search() -> None:
 def test_time_ends_the_search() -> None:
     with pytest.raises(Exhausted):
         Budget(lambda _: True, most=10, seconds=0.0).interesting(b"x")
+
+
+def test_candidates_that_are_smaller_are_counted_and_handed_on() -> None:
+    handed: list[bytes] = []
+    budget = Budget(lambda data: data != b"no", most=10, seconds=60.0, better=handed.append)
+    assert [budget.interesting(data) for data in (b"x", b"no", b"y", b"x")] == [True, False, True, True]
+    assert (budget.tests, budget.found, handed) == (3, 2, [b"x", b"y"])
+
+
+@pytest.mark.parametrize("needed", [0, 3])
+def test_whether_any_part_was_removed_is_returned(needed: int) -> None:
+    left = 3
+
+    def attempt(begin: int, end: int) -> int | None:
+        nonlocal left
+        if left - (end - begin) < needed:
+            return None
+        left -= end - begin
+        return left
+
+    assert remove_parts(3, attempt) is (needed < 3)
+    assert left == needed

@@ -15,6 +15,7 @@ from tessera_tools.passes.manager import PassManager
 from tessera_tools.report import FindingAt, Recording, add_python, op_graph, report_page
 from tessera_tools.report.lines import Lines, lines_of_text, printed
 from tessera_tools.report.page import MOST_CHART_LINES, MOST_CHARTS, MOST_FINDINGS, MOST_LINES
+from tessera_tools.report.recording import MOST_COMPARED, MOST_DIFF_LINES, _diff
 
 SOURCE = b"""\
 func.func @f(%a: i32) -> i32 {
@@ -40,6 +41,21 @@ def test_instructions_of_ptx_have_the_line_of_their_loc() -> None:
     assert keys["add.s32 %r1, %r2, %r3;"] == "f.mlir:7"
     assert keys["$L:"] == ""
     assert not any(".loc" in line for line in lines.texts)
+
+
+def test_instructions_of_llvm_ir_have_the_line_of_their_location() -> None:
+    text = (
+        "define void @f() !dbg !4 {\n  %x = add i32 1, 2, !dbg !5\n  %y = add i32 1, 2\n  ret void, !dbg !6\n}\n"
+        '!1 = !DIFile(filename: "f.mlir", directory: "/a")\n'
+        '!4 = distinct !DISubprogram(name: "f", scope: !1, file: !1, line: 1)\n'
+        "!5 = !DILocation(line: 7, column: 3, scope: !4)\n!6 = !DILocation(line: 9, column: 3, scope: !4)\n"
+    )
+    lines = lines_of_text("llvmir", text)
+    assert [line.strip() for line in lines.texts] == [
+        "define void @f() {", "%x = add i32 1, 2", "%y = add i32 1, 2", "ret void", "}",
+    ]  # fmt: skip
+    assert lines.keys == ["", "/a/f.mlir:7", "", "/a/f.mlir:9", ""]
+    assert lines.numbers == [1, 2, 3, 4, 5]
 
 
 def test_sass_has_the_line_of_the_innermost_call() -> None:
@@ -196,3 +212,18 @@ def test_the_first_report_of_another_kernel_is_kept_for_the_next(
     kernel.report(tmp_path / "first.html")
     monkeypatch.setattr(PassManager, "run", lambda *_: pytest.fail("a pass runs"))
     kernel.report(tmp_path / "second.html")
+
+
+def test_texts_are_compared_up_to_a_number_of_lines() -> None:
+    lines = [str(number) for number in range(MOST_COMPARED)]
+    assert _diff(lines, lines) == ([], "")
+    assert _diff(lines, [*lines, "more"]) == ([], f"not compared: more than {MOST_COMPARED} lines")
+    assert _diff(["a", "b"], ["a", "c"])[0][1:] == [" a", "-b", "+c"]
+
+
+def test_a_difference_is_cut_after_a_number_of_lines() -> None:
+    heading = 1
+    shown, note = _diff([], ["x"] * (MOST_DIFF_LINES - heading))
+    assert (len(shown), note) == (MOST_DIFF_LINES, "")
+    shown, note = _diff([], ["x"] * (MOST_DIFF_LINES - heading + 3))
+    assert (len(shown), note) == (MOST_DIFF_LINES, "3 more lines")

@@ -118,10 +118,21 @@ def test_comparing_counts_and_places_what_is_wrong() -> None:
     y = np.array([[1, np.nan], [np.inf, 4.5]], np.float32)
     found = compare(x, f32, y, f32, 0, 0)
     assert (found.wrong, found.total, found.error, found.place) == (1, 4, 0.5, (1, 1))
+    assert (found.relative, found.found, found.expected) == (0.5 / 4.5, 4, 4.5)
     assert not compare(x, f32, y, f32, 0.2, 0).wrong
     assert compare(np.array([np.nan], np.float32), f32, np.array([0], np.float32), f32, 1, 1).wrong == 1
     big = TYPES["u64"]
     assert compare(np.array([2**63 + 1], np.uint64), big, np.array([2**63], np.uint64), big, 0, 0).wrong == 1
+
+
+def test_the_greatest_relative_error_leaves_out_zeros_and_infinities() -> None:
+    f64 = TYPES["f64"]
+    x, y = np.array([3.0, 1.0, np.inf, 9.0]), np.array([4.0, 0.0, np.inf, 10.0])
+    found = compare(x, f64, y, f64, 0, 2)
+    assert (found.wrong, found.error, found.relative) == (0, 1, 0.25)
+    # A tolerance that is met exactly.
+    assert compare(x, f64, y, f64, 0, 1).wrong == 0
+    assert compare(x, f64, y, f64, 0.25, 0).wrong == 1
 
 
 def test_the_same_bits() -> None:

@@ -249,6 +249,22 @@ def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         device("cuda")
 
 
+def test_a_driver_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(flags: int) -> Any:
+        raise RuntimeError("Failed to load\n  libcuda.so.")
+
+    monkeypatch.setattr(install(monkeypatch), "cuInit", missing)
+    with pytest.raises(DiagnosticError, match="no usable GPU: Failed to load libcuda.so\n"):
+        device("cuda")
+
+
+def test_a_gpu_that_the_machine_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, devices=1)
+    device("cuda", ordinal=0)
+    with pytest.raises(DiagnosticError, match="no usable GPU: cuDeviceGet failed"):
+        device("cuda", ordinal=1)
+
+
 def test_the_command_runs_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
     done = run(["--device=cuda", "--grid=2", "--arg=x=full:f32:100:2", "--arg=i32:100", "--arg=f32:3",

@@ -8,7 +8,7 @@ from runtime.ptx import COUNT, HEADER, RACE, SCALE, SPIN
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import Scalar, device, lookup_type
-from tessera_tools.runtime.workers import depends_on_others
+from tessera_tools.runtime.workers import PartialLaunch, depends_on_others
 from tessera_tools.sim.reader import read
 
 
@@ -56,6 +56,15 @@ def test_processes_give_what_one_gives(processes: int) -> None:
     one, many = launch(1), launch(processes)
     assert one[:3] == many[:3]
     assert (one[3], many[3]) == (1, processes)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_launch_tells_how_many_clusters_have_begun(processes: int) -> None:
+    watched: list[PartialLaunch] = []
+    gpu = device("sim", processes=processes, watch=watched.append)
+    gpu.load(SCALE).kernel().launch((7,), [gpu.buffer(np.zeros(100, np.float32)), 100, 0.3])
+    (launch,) = watched
+    assert int(launch.tally.sum()) == launch.count == 7
 
 
 def test_findings_of_processes_are_those_of_one() -> None:
@@ -139,3 +148,24 @@ def test_an_unknown_option_of_a_launch(timing: bool) -> None:
     x = gpu.buffer(np.zeros(1, np.float32), "x")
     with pytest.raises(TypeError, match="does not support the option 'persistent'"):
         gpu.load(SCALE).kernel().launch((1,), [x, 1, 1.0], timing=timing, persistent="static")
+
+
+@pytest.mark.parametrize(
+    ("own", "gpu", "message"),
+    [
+        ("sm_80", "sm_90a", ""),
+        ("sm_90a", "sm_90a", ""),
+        ("sm_90a", "sm_100a", "the PTX is only for sm_90a; it does not run on"),
+        ("sm_90", "sm_80", "the PTX is for sm_90 and later; it does not run on"),
+        ("sm_35", "sm_80", ""),
+        ("sm_35", None, ""),
+        ("sm_80", "sm_1", "unknown GPU 'sm_1'"),
+    ],
+)
+def test_ptx_runs_on_its_architecture_and_on_later_ones(own: str, gpu: str | None, message: str) -> None:
+    text = SCALE.replace("sm_80", own)
+    if not message:
+        assert device("sim", gpu_name=gpu).load(text).kernel().name == "scale"
+        return
+    with pytest.raises(DiagnosticError, match=message):
+        device("sim", gpu_name=gpu).load(text)

@@ -55,12 +55,12 @@ BODY = """.visible .entry k(.param .u64 out)
 
 
 def estimate(
-    code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1, cluster: int = 1
+    code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1, cluster: int = 1, words: int = 0
 ) -> Estimate:
-    """The estimate of a kernel with `code`; one buffer of a word for each thread."""
+    """The estimate of a kernel with `code`; one buffer of a word for each thread, or of so many words."""
     device = runtime.device("sim")
     module = device.load(HEAD.format(target=target) + BODY.format(code=code))
-    out = device.buffer(np.zeros(threads * cluster, np.float32), "out")
+    out = device.buffer(np.zeros(words or threads * cluster, np.float32), "out")
     result = module.kernel("k").launch((grid,), [out], block=(threads,), cluster=(cluster,), timing=True)
     assert not result.findings.of("error")
     assert result.estimate is not None

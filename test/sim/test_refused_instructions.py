@@ -252,6 +252,18 @@ REFUSED = [
         "has .m64n8k32 with .f16; expected .m64nNk16",
     ),
     (
+        "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 0;",
+        "has N of 12; expected a multiple of 8, 8 to 256",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n264k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 0;",
+        "has N of 264; expected a multiple of 8, 8 to 256",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%r0,%r1,%r2,%r3}, %rd0, %rd1, 1;",
+        "has N of 40; expected a multiple of 16 (or 8, 24), 8 to 256",
+    ),
+    (
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1;",
         "has 3 operands; expected d, a, b and scale-d at least",
     ),

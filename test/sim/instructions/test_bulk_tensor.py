@@ -334,6 +334,7 @@ def test_bytes_that_are_no_tensor_map_are_a_finding() -> None:
         ({"box": (8, 0)}, "1 to 256"),
         ({"box": (8,)}, "1 box dimensions for rank 2"),
         ({"strides": (64, 512)}, "2 strides for rank 2"),
+        ({"strides": ()}, "0 strides for rank 2"),
         ({"strides": (1 << 40,)}, "below 2\\^40"),
         ({"strides": (-64,)}, "stride of -64"),
         ({"swizzle": "64B", "box": (32, 2)}, "at most 64"),

@@ -69,6 +69,14 @@ def test_fma_where_two_roundings_would_differ() -> None:
     assert [hex(v) for v in found] == ["0x3f801001", "0x3f801000", "0x3f801000"]
 
 
+def test_fma_where_two_roundings_of_subnormal_results_would_differ() -> None:
+    # 2^-150 (1 - 2^-46) more than an odd multiple of 2^-149: less than a tie, which float64 cannot tell.
+    x, y = np.array([(1 + 2.0**-23) * 2.0**-75] * 32), np.array([(1 - 2.0**-23) * 2.0**-75] * 32)
+    z = np.array([0x00400001] * 32, np.uint32)
+    a, b = (v.astype(np.float32).view(np.uint32) for v in (x, y))
+    assert (evaluate("fma.rn.f32 %d0, %a, %b, %c;", "u4", a, b, z) == z).all()
+
+
 def test_fma_f64_where_the_product_is_needed_whole() -> None:
     x = np.array([1 + 2.0**-52, 1e300, 5e-324, 2.0**-600, 1e308], np.float64)
     y = np.array([1 - 2.0**-52, 1e300, 0.5, 2.0**-600, 10.0], np.float64)

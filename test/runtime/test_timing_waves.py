@@ -1,0 +1,24 @@
+"""The clock of a grid of several waves: what is known of the waves that are not surveyed."""
+
+from __future__ import annotations
+
+import pytest
+from runtime.test_timing import estimate
+
+from tessera_tools.runtime.timing import Estimate
+
+
+def rereads(surveyed: int, monkeypatch: pytest.MonkeyPatch) -> Estimate:
+    """Three waves of 528 CTAs, each of which reads what the first one has read from DRAM; so many are surveyed."""
+    loads = [f"  ld.global.v4.f32 {{%f2, %f3, %f4, %f0}}, [%rd3 + {512 * n}];" for n in range(4)]
+    code = """  mov.u32 %r1, %ctaid.x; rem.u32 %r1, %r1, 528; shl.b32 %r1, %r1, 11; shl.b32 %r2, %r0, 4;
+  add.u32 %r1, %r1, %r2; cvt.u64.u32 %rd3, %r1; add.u64 %rd3, %rd0, %rd3;
+"""
+    monkeypatch.setattr("tessera_tools.runtime.timing.MOST_SURVEYED", surveyed)
+    return estimate(code + "\n".join(loads), grid=3 * 528, words=528 << 9)
+
+
+def test_waves_that_are_not_surveyed_are_like_the_last_one_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    two, all_three = (rereads(waves * 528, monkeypatch) for waves in (2, 3))
+    assert [one.surveyed for one in (two, all_three)] == [2 * 528, 3 * 528]
+    assert two.cycles == pytest.approx(all_three.cycles)
