@@ -160,6 +160,12 @@ def test_a_value_that_no_option_has_is_refused(given: dict[str, Any], message: s
     assert message in str(raised.value)
 
 
+def test_what_was_tuned_is_found_by_text() -> None:
+    with pytest.raises(tt.DiagnosticError) as raised:
+        tt.compile(tt.parse(SCALE), tuned="t.sqlite")
+    assert str(raised.value) == "error: tuned= needs text, bytecode or a file; found a module"
+
+
 def test_an_unknown_entry_is_refused() -> None:
     with pytest.raises(tt.DiagnosticError, match="'<text>' has no kernel 'f'; found 'scale'"):
         tt.compile(SCALE, entry="f")
