@@ -35,10 +35,25 @@ def text_of_tests() -> str:
     return "\n".join(dict.fromkeys(text.splitlines()))
 
 
+def _shown(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression, without keys and what is cut off: nobody reads those."""
+    yield node
+    for inner in ast.iter_child_nodes(node):
+        is_key = isinstance(node, ast.Subscript) and inner is node.slice
+        is_cut = (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("removeprefix", "removesuffix")
+            and inner in node.args
+        )
+        if not is_key and not is_cut:
+            yield from _shown(inner)
+
+
 def _parts(call: ast.Call) -> list[str]:
     """The parts of the text of an error between what is filled in; of long ones, what a test may match."""
     given = [*call.args, *(word.value for word in call.keywords)]
-    strings = (node.value for one in given for node in ast.walk(one) if isinstance(node, ast.Constant))
+    strings = (node.value for one in given for node in _shown(one) if isinstance(node, ast.Constant))
     parts = [part for value in strings if isinstance(value, str) and len(part := value.strip()) >= LEAST]
     return [
         window

@@ -315,8 +315,9 @@ def _holder(module: Operation) -> tuple[Block, str | None]:
     modules = [op for op in block if isinstance(op, Module)]
     if not modules:
         return block, None
-    if len(modules) > 1 or len(block) > 1:
-        raise module.error("has more than one 'cuda_tile.module'; bytecode contains a single program")
+    for op in block:
+        if op is not modules[0]:
+            raise op.error("is not part of the program; bytecode contains a single 'cuda_tile.module'")
     return _holder(modules[0])
 
 

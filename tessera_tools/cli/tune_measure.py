@@ -141,8 +141,9 @@ def untuned(job: Job) -> tuple[Reference, Trial]:
     result = run.launch()
     findings = result.findings.of("error")
     if findings:
+        many = "a finding" if len(findings) == 1 else f"{len(findings)} findings"
         raise error(
-            None, f"the untuned kernel has {len(findings)} findings: {findings[0].message}",
+            None, f"the untuned kernel has {many}: {findings[0].message}",
             "tessera-run with the same arguments shows them",
         )  # fmt: skip
     after, grid = run.arrays(), None

@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import TypeAlias
 
 from tessera_tools.diagnostics import Position, error
@@ -60,8 +60,6 @@ class Source:
 
 def read_function(function: Callable[..., object]) -> Source:
     """The syntax of a function. Raises DiagnosticError if it has no source, as one made by `exec`."""
-    if not isinstance(function, FunctionType):
-        raise error(None, f"found {function!r}, expected a function of Python")
     node, indent, first, lines, liveness = _syntax(_Code(function.__code__))
     names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     return Source(node, function.__code__.co_filename, first - 1, indent, names, liveness, lines)

@@ -88,8 +88,6 @@ class _Reader:
 
     def plan(self) -> Plan:
         function = self.function
-        if function.is_declaration:
-            raise function.error("is launched from the host, but has no body")
         cut = [function.argument_attributes(i).get(SHARDING) for i in range(len(function.arguments))]
         arguments = tuple(
             self.tensor(function, value, value.name_hint or f"arg{number}", spec)
@@ -118,14 +116,16 @@ class _Reader:
         """Append the steps of a function; return the values that it returns."""
         if function in self.within:
             raise function.error("calls itself; recursion is not supported in host functions")
+        if function.is_declaration:
+            raise function.error("is called by a host function, but has no body")
         if len(function.body.blocks) != 1:
-            raise function.error(
-                "has no body or contains control flow; host functions must be straight-line code"
-            )
+            raise function.error("contains control flow; host functions must be straight-line code")
         self.within.append(function)
         for op in function.body.entry:
             if isinstance(op, Return):
                 self.within.pop()
+                for value in op.operands:
+                    self.place(op, value)
                 return op.operands
             self.step(op)
         raise function.error("does not return")

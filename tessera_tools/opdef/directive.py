@@ -36,14 +36,6 @@ class RegionState(NamedTuple):
     arguments: Sequence[tuple[Token, Type | None]]
 
 
-class SuccessorState(NamedTuple):
-    """A parsed successor: the block's name, and the operands passed to it with their types."""
-
-    token: Token
-    operands: list[Token]
-    types: list[Type]
-
-
 class OpParser(Protocol):
     """What directives ask of the parser."""
 
@@ -89,13 +81,13 @@ class OpState:
         """Explicit types of operand and result fields."""
         self.attributes: dict[str, Attribute] = {}
         self.regions: dict[str, list[RegionState]] = {}
-        self.successors: dict[str, list[SuccessorState]] = {}
+        self.successors: dict[str, list[Token]] = {}
         self.block_arguments: list[tuple[Token, Type | None]] = []
         """Entry arguments of the op's first region that are bound by the syntax before the region."""
         self.argument_locations: dict[int, Location] = {}
         """Explicit locations of entry arguments, by the offset of their names."""
         self.known: dict[str, Known] = {}
-        """By field name, after types are resolved; for `entry_types`."""
+        """By field name, after types are resolved."""
 
     def operand(self, field: str, token: Token) -> None:
         """Append one operand to a field."""
@@ -129,10 +121,8 @@ class OpState:
         if location is not None:
             self.argument_locations[token.start] = location
 
-    def successor(
-        self, field: str, token: Token, operands: list[Token] | None = None, types: list[Type] | None = None
-    ):
-        self.successors.setdefault(field, []).append(SuccessorState(token, operands or [], types or []))
+    def successor(self, field: str, token: Token) -> None:
+        self.successors.setdefault(field, []).append(token)
 
     def error(self, token: Token | None, message: str) -> DiagnosticError:
         """An error at a token (at the op if None): `raise state.error(token, "…")`."""

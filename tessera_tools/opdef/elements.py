@@ -345,6 +345,8 @@ class FunctionalType(Directive):
         for part, types in ((self.inputs, list(function.inputs)), (self.outputs, list(function.results))):
             if isinstance(part, TypesOfAll):
                 distribute_types(state, part.fields, types, part.noun)
+            elif isinstance(part, TypeOf) and isinstance(part.field, ResultField):
+                distribute_types(state, (part.field,), types, "result")
             elif isinstance(part, TypeOf):
                 state.value_types[part.field.name] = types
 

@@ -22,7 +22,7 @@ from tessera_tools.ir.types import I32, NONE
 from tessera_tools.lalr import Node
 from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_dialect, find_op
-from tessera_tools.opdef.directive import Known, OpState, RegionState, SuccessorState, Token
+from tessera_tools.opdef.directive import Known, OpState, Token
 from tessera_tools.opdef.fields import OperandField
 from tessera_tools.parser.rules import Assigned, Statement
 from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
@@ -176,7 +176,7 @@ class Builder(Scopes):
         successors: list[Block] = []
         for field in definition.successors:
             for successor in state.successors.get(field.name, ()):
-                successors.append(self._successor(successor))
+                successors.append(self._label(successor))
         return op_class.create(operands, result_types, attributes, regions, successors, location)
 
     def _operands(
@@ -246,25 +246,9 @@ class Builder(Scopes):
                 regions.append(Region())
             for region_state in given:
                 arguments = region_state.arguments
-                if arguments and any(type is None for _, type in arguments):
-                    supplier = getattr(op_class, "entry_types", None)
-                    if supplier is None:
-                        raise self.error_at(
-                            arguments[0][0].start, f"the type of '{arguments[0][0].text}' is not given"
-                        )
-                    supplied = supplier(state)
-                    if len(supplied) != len(arguments):
-                        raise self.error_at(
-                            state.start,
-                            f"'{op_class.name}' op binds {len(arguments)} region arguments, expected {len(supplied)}",
-                        )
-                    region_state = RegionState(
-                        region_state.node,
-                        [
-                            (token, type or other)
-                            for (token, type), other in zip(arguments, supplied, strict=True)
-                        ],
-                    )
+                for token, type in arguments:
+                    if type is None:
+                        raise self.error_at(token.start, f"the type of '{token.text}' is not given")
                 region = self._region(
                     region_state.node,
                     region_state.arguments,
@@ -277,11 +261,6 @@ class Builder(Scopes):
         if implicit is not None:
             implicit.complete(regions, self.source.location(state.start))
         return regions
-
-    def _successor(self, state: SuccessorState) -> Block:
-        if state.operands:
-            raise self.error_at(state.token.start, "this op's format passes no operands to a successor")
-        return self._label(state.token)
 
     # -- the generic form
 

@@ -100,7 +100,7 @@ def test_a_pipeline_orders_what_agents_do_with_its_stages(stages: int) -> None:
 
 
 def test_a_stage_is_not_released_before_the_product_has_read_it() -> None:
-    with pytest.raises(DiagnosticError, match="no pipeline orders the two accesses"):
+    with pytest.raises(DiagnosticError, match="accesses memory that a concurrent region also accesses"):
         barriers(kernel(producer(), consumer("wait", "dot", "release", "done")))
 
 
@@ -190,7 +190,8 @@ def test_a_pipeline_counts_the_arrivals_of_what_fills_it() -> None:
         pytest.param(
             producer(),
             consumer("wait", "dot", "done") + branch(consumer("release")),
-            "uses on some paths only",
+            f"'{P}.consumer_wait' op yields a stage that '{P}.consumer_release' uses on some paths only; move it into "
+            "the block of this op",
             id="released on some paths",
         ),
         pytest.param(
@@ -216,6 +217,17 @@ def test_a_pipeline_counts_the_arrivals_of_what_fills_it() -> None:
 def test_an_unmatched_stage_is_told(produce: str, consume: str, message: str) -> None:
     found = unmatched(kernel(produce, consume))
     assert len(found) == 1 and message in found[0]
+
+
+def test_a_stage_that_a_branch_gives_is_released() -> None:
+    token = "!nv_tileas.consumer_token"
+    function = kernel(
+        producer(),
+        consumer("wait", "dot", "done")
+        + f"\n%cond = arith.cmpi eq, %x, %n : i32\n%u = scf.if %cond -> ({token}) "
+        f"{{ scf.yield %t : {token} }} else {{ scf.yield %t : {token} }}",
+    )
+    assert unmatched(function) == ["'scf.if' op gives a stage that is never released"]
 
 
 def test_a_stage_that_is_used_in_either_branch_is_used_once() -> None:

@@ -17,7 +17,7 @@ from cuda.tile.compilation import ScalarConstraint
 from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
-from tessera_tools.api import jit
+from tessera_tools.api import cutile, jit
 from tessera_tools.api.cutile import Arguments, Leaf, _constraint
 
 kernel: Any = ct.kernel
@@ -308,6 +308,35 @@ def test_tuples_of_another_length_are_refused() -> None:
     compiled = tt.compile(add_pair, "sm_80", args=((x, x), y, 32))
     with pytest.raises(tt.DiagnosticError, match="tuples of the same lengths"):
         compiled[1]((x, x, x), y)
+    with pytest.raises(
+        tt.DiagnosticError, match="^error: 'numbers': found a tuple of 3, and its annotation has 2 items$"
+    ):
+        tt.compile(multiply_by_tuple, "sm_80", args=(x, y, (1, 2, 3)))
+
+
+def test_a_constant_that_cutile_does_not_have_is_refused() -> None:
+    x = np.zeros(32, np.float32)
+    with pytest.raises(
+        tt.DiagnosticError, match=r"^error: the arguments of the cuTile kernel 'scale': .*'many'"
+    ):
+        tt.compile(scale, "sm_80", args=(x, x, 2.0, "many"))
+
+
+def test_an_element_type_that_cutile_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a release of cuda-tile that is older than the type."""
+    monkeypatch.delattr(ct, "float64")
+    x = np.zeros(32)
+    with pytest.raises(tt.DiagnosticError, match="^error: 'x': cuTile has no element type 'float64'$"):
+        tt.compile(scale, "sm_80", args=(x, x, 2.0, 32))
+
+
+def test_a_release_without_a_common_version_of_bytecode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutile, "VERSIONS", ())
+    x = np.zeros(32, np.float32)
+    with pytest.raises(
+        tt.DiagnosticError, match="this release of cuda-tile writes no bytecode version that is supported"
+    ):
+        tt.compile(scale, "sm_80", args=(x, x, 2.0, 32))
 
 
 def test_lists_are_refused() -> None:

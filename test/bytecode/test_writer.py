@@ -182,7 +182,9 @@ def test_identities_come_back(kind: str, identity: str) -> None:
 def test_ops_of_other_dialects_have_no_place() -> None:
     text = "cuda_tile.module @m {\n  entry @k() {\n    %0 = arith.constant 1 : i32\n    return\n  }\n}\n"
     with collect() as said:
-        assert "only ops from the 'cuda_tile' dialect are allowed" in refusal(text, V1)
+        assert "only ops from the 'cuda_tile' dialect are allowed; write bytecode before lowering" in refusal(
+            text, V1
+        )
     assert [d.message for d in said] == ["invalid op: arith.constant"]
 
 
@@ -212,3 +214,22 @@ def test_a_type_of_another_dialect() -> None:
 def test_locations_that_bytecode_cannot_say() -> None:
     text = body('%0 = absi %i : tile<i32> loc("name"("x.py":1:2))')
     assert "unsupported location, got NameLoc, expected DILocAttr or CallSiteLoc" in refusal(text, V1)
+
+
+@pytest.mark.parametrize(
+    ("other", "op"),
+    [("cuda_tile.module @b {\n}", "cuda_tile.module"), ("func.func private @g()", "func.func")],
+)
+def test_bytecode_is_of_one_program(other: str, op: str) -> None:
+    assert refusal(f"cuda_tile.module @a {{\n}}\n{other}", V5) == (
+        f"3:1: '{op}' op is not part of the program; bytecode contains a single 'cuda_tile.module'"
+    )
+
+
+def test_attributes_of_arguments_need_a_version_that_has_them() -> None:
+    text = "entry @k(%a: tile<i32> {x.y = 1 : i32}) {\n  return\n}"
+    assert refusal(text, Version(13, 4)) == (
+        "1:1: 'cuda_tile.entry' op cannot be written: argument attributes require bytecode version 13.5+, but "
+        "targeting 13.4"
+    )
+    write(text, V5)

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from oracles import require_tool
+from tessera_tools import mlir_bytecode
 from tessera_tools.cli.opt import run as run_opt
 from tessera_tools.cli.translate import run as run_translate
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.symbols import symbol_name
+from tessera_tools.parser import parse_module
 from tessera_tools.passes.builtin.canonicalize import Canonicalize
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -263,6 +265,22 @@ def test_a_round_trip_whose_text_does_not_parse(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Constant.definition.format, "write", lambda printer, op: printer.write(" ?"))
     assert "the custom form of the input does not parse" in opt("--verify-roundtrip", status=1)[1]
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (b"no bytecode", "the bytecode of the input cannot be read: "),
+        (None, "the bytecode of the input is read as another module"),
+    ],
+)
+def test_a_round_trip_of_bytecode_that_fails(
+    monkeypatch: pytest.MonkeyPatch, written: bytes | None, says: str
+) -> None:
+    if written is None:
+        written = mlir_bytecode.write_mlir_bytecode(parse_module(TEXT.decode().replace("addi", "muli")))
+    monkeypatch.setattr(mlir_bytecode, "write_mlir_bytecode", lambda _: written)
+    assert f"<stdin>:1:1: error: {says}" in opt("--verify-roundtrip", status=1)[1]
 
 
 @pytest.mark.parametrize("marker", [[], ["--output-split-marker=// ====="], ["--output-split-marker="]])

@@ -205,6 +205,7 @@ def test_options_of_the_pipeline_reach_its_passes() -> None:
     ("argv", "says"),
     [
         (["--to=nv_tileaa"], "the input is llvm, which is not lowered to nv_tileaa"),
+        (["--to=csee"], "no pass of the pipeline from llvm is called 'csee'"),
         (["--tessera-pipeline=sm_91"], "sm_91"),
         (["--tessera-pipeline=sm_90 num-warp=4"], "did you mean 'num-warps'?"),
         (["--tessera-pipeline=num-warps=3"], "num-warps expects one of 1, 2, 4, 8, 16, 32; found '3'"),

@@ -61,8 +61,11 @@ def test_json_is_a_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("text", ["a=@x.npy", "@x.npy", "--arg a=@/etc/passwd:u8:1", "i32:1\nb=@x.bin:f32:4"])
 def test_files_are_refused(text: str) -> None:
-    with pytest.raises(DiagnosticError, match="names a file; the page reads none"):
+    with pytest.raises(DiagnosticError, match="names a file; the page reads none") as caught:
         arguments_of(text, [])
+    assert [note.message for note in caught.value.diagnostics[0].notes] == [
+        "expected rand, zeros, full or arange"
+    ]
 
 
 def test_there_is_a_limit_on_arguments() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tessera_tools.cli import play_worker
 from tessera_tools.cli.play_options import COMPILING, RUNNING, described
+from tessera_tools.cli.play_server import read_program
+from tessera_tools.diagnostics import DiagnosticError
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTOR_ADD = (ROOT / "examples" / "vector_add.mlir").read_text()
@@ -135,14 +137,29 @@ def test_options_are_those_of_the_commands() -> None:
         ({"ptxas": "/bin/sh"}, "the option 'ptxas' is not available here"),
         ({"load-pass-plugin": "x.py"}, "the option 'load-pass-plugin' is not available here"),
         ({"O": "7"}, "'7' is not one of"),
+        (["O"], "the options are not an object"),
         ({"gpu-name": "sm_90 --ptxas=/bin/sh"}, "unknown GPU"),
         ({"gpu-name": ["sm_90"]}, "--gpu-name: expected a text of one line"),
     ],
 )
-def test_no_other_option_and_no_other_value_is_taken(options: dict[str, Any], message: str) -> None:
+def test_no_other_option_and_no_other_value_is_taken(options: Any, message: str) -> None:
     answer = ask(EMPTY, options=options)
     assert message in messages(answer)[0]
     assert answer["data"]["stages"] == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"entry @k() {}\n", "'k.mlir' has 14 bytes; the page takes at most 13"),
+        (b"\xff", "'k.mlir' is not a text"),
+    ],
+)
+def test_the_page_does_not_begin_with_every_file(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "k.mlir").write_bytes(data)
+    with pytest.raises(DiagnosticError) as raised:
+        read_program("k.mlir", 13)
+    assert str(raised.value) == f"error: {message}"
 
 
 # -- hostile programs
@@ -166,6 +183,13 @@ def test_no_other_option_and_no_other_value_is_taken(options: dict[str, Any], me
         ),
         pytest.param("\ud800", {}, "expected an operation", id="surrogate"),
         pytest.param("", {}, "there is no program", id="nothing"),
+        pytest.param("\x7fELF", {}, "expected MLIR, LLVM IR or PTX; found a cubin", id="a cubin"),
+        pytest.param(
+            ".version 8.0\n.target sm_80\n.address_size 64\n",
+            {"passes": "--cse"},
+            "passes run on MLIR; this is LLVM IR or PTX",
+            id="passes on PTX",
+        ),
         pytest.param(
             "module {}",
             {"passes": "--tile-analyze=output=/tmp/pwned"},

@@ -254,7 +254,10 @@ def test_a_command_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
         (["--", "no-such-program"], "cannot run 'no-such-program': no such file"),
         (["--fails=error", "--message=(", *TRANSLATE], "is not a regular expression"),
         (["--fails=wrong-result", *TRANSLATE], "compares runs of tessera-run, found 'tessera-translate'"),
-        (["--fails=wrong-result", "--", "tessera-run", "--arg=i32:1"], "name no buffer to compare"),
+        (
+            ["--fails=wrong-result", "--", "tessera-run", "--arg=i32:1"],
+            "error: the arguments name no buffer to compare",
+        ),
         (["--fails=sometimes", *TRANSLATE], "is not one of"),
     ],
 )
@@ -267,7 +270,10 @@ def test_what_cannot_be_reduced(argv: list[str], says: str, tmp_path: Path) -> N
 
 def test_an_empty_input(tmp_path: Path) -> None:
     (tmp_path / "k.mlir").write_text("")
-    assert "there is nothing to reduce" in reduce("k.mlir", "--test=true", cwd=tmp_path, status=1)[1]
+    assert (
+        "error: 'k.mlir' is empty; there is nothing to reduce"
+        in reduce("k.mlir", "--test=true", cwd=tmp_path, status=1)[1]
+    )
 
 
 def test_every_kind_of_failure_is_in_the_help(tmp_path: Path) -> None:

@@ -369,6 +369,8 @@ def test_several_entries_need_a_name() -> None:
         (["zeros:f32:8y2", "i32:1", "f32:1"], "the shape is '8y2'"),
         (["zeros:f32", "i32:1", "f32:1"], "expected zeros:TYPE:SHAPE"),
         (["zeros:f32:99999999x99999999", "i32:1", "f32:1"], "expected at most"),
+        (["zeros:f32:8", "tensormap:A:8", "f32:1"],
+         "parameter 'n' (i32): 'tensormap:A:8' names the buffer 'A', which no earlier --arg defines"),
         (["@none.npy", "i32:1", "f32:1"], "cannot open 'none.npy': no such file or directory"),
         (["@data.bin", "i32:1", "f32:1"], "'data.bin' is not a .npy file, so its type is unknown"),
         (["f32:8", "i32:1", "f32:1"], "parameter 'x' (i64): found f32:8.0, expected i64"),
@@ -460,6 +462,7 @@ def test_dynamic_shared_memory_that_nobody_gave_is_warned_of() -> None:
     ptx = SCALE.replace(".visible", ".extern .shared .align 16 .b8 tile[];\n.visible")
     _, err = tessera_run(*ARGS, ptx=ptx)
     assert "warning: 'tile' is dynamic shared memory, but its size is 0" in err
+    assert "note: specify --shared=BYTES or --manifest=FILE" in err
     assert "warning" not in tessera_run(*ARGS, "--shared=1024", ptx=ptx)[1]
 
 

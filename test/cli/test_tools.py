@@ -86,7 +86,8 @@ def test_the_folder_is_refused_where_others_can_write(cache: Path, action: str) 
     (cache / "tessera-tools").chmod(0o777)
     done = tools.run([action])
     assert done.exit_code == 1
-    assert "there is no private folder" in done.stderr.decode()
+    assert "error: there is no private folder for " in done.stderr.decode()
+    assert "note: set TESSERA_CACHE to a folder of yours" in done.stderr.decode()
 
 
 def test_a_program_of_the_folder_runs_from_another_folder(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from tessera_tools.emit.tunables import TUNABLES, Tunable
 from tessera_tools.emit.tuned import Database, Tuned, kernel_digest, shapes_class
 from tessera_tools.ir.printing import print_op
 from tessera_tools.runtime.signature import Shape
+from tessera_tools.tuning.exploration import Exploration
 from tessera_tools.tuning.pool import Local
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -364,7 +366,7 @@ def test_a_kernel_without_a_result_is_compiled_with_a_warning() -> None:
 def test_tuned_excludes_what_it_chooses() -> None:
     known({"num_warps": 2})
     done = translate.run(["--mlir-to-ptx", VECTOR_ADD[0], "--tuned=t.sqlite", "--num-warps=4"])
-    assert "--num-warps=4 and --tuned both choose" in done.stderr.decode()
+    assert "--num-warps=4 and --tuned both choose how to compile; use only one" in done.stderr.decode()
 
 
 def test_ptx_has_nothing_to_choose(folder: Path) -> None:
@@ -403,6 +405,25 @@ def test_a_wrong_command_line_is_an_error(argv: Sequence[str], message: str) -> 
 def test_a_kernel_that_writes_nothing_cannot_be_compared() -> None:
     told = refused("sum.mlir", "--arg=x=zeros:f32:1024", "--arg=y=zeros:f32:1024")
     assert "the untuned kernel changes no buffer" in told
+
+
+def test_a_kernel_with_findings_is_not_tuned() -> None:
+    told = refused("sum.mlir", "--arg=x=rand:f32:1000", "--arg=y=zeros:f32:1024")
+    assert re.match(r"error: the untuned kernel has a finding: 4 bytes at .*; x ends there\n", told)
+    assert "note: tessera-run with the same arguments shows them" in told
+
+
+def test_a_search_whose_kernel_fails_the_last_check_has_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Exploration, "best", lambda *_: None)
+    told = refused(*VECTOR_ADD, "--search=num-warps", "--most=1")
+    assert "error: no configuration passes, not even the untuned one" in told
+
+
+def test_a_fault_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TESSERA_DEBUG", raising=False)
+    monkeypatch.setattr(Exploration, "best", lambda *_: 1 // 0)
+    told = refused(*VECTOR_ADD, "--search=num-warps", "--most=1")
+    assert "error: internal fault while tuning: ZeroDivisionError" in told
 
 
 def test_an_error_of_the_kernel_has_its_place(folder: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from programs import fresh_seed
 from tile.kernels import compiled, launch, strided
 
+from tessera_tools.diagnostics import DiagnosticError
+
 KERNEL = """
 func.func @kernel(%D: memref<?xi64>, %lower: {type}, %upper: {type}, %step: {type}) attributes {{tessera.kernel}} {{
   %c0 = arith.constant 0 : index
@@ -125,3 +127,14 @@ def test_what_the_code_looks_like() -> None:
     full = "{llvm.loop_annotation = #llvm.loop_annotation<unroll = <full = true>>}"
     assert made(12, full)[0] == 0
     assert made(0, full, known=False)[0] == 1
+
+
+@pytest.mark.parametrize("hint", ["0 : i64", "-1 : i64", '"all"'])
+def test_a_hint_that_is_no_factor_is_refused(hint: str) -> None:
+    source = text(0, 12, 1, f"{{tessera.unroll_hint = {hint}}}", type="i32", known=True)
+    with pytest.raises(DiagnosticError) as caught:
+        compiled(source)
+    line = next(n for n, one in enumerate(source.splitlines(), 1) if "scf.for" in one)
+    (only,) = caught.value.diagnostics
+    assert only.message == f"'scf.for' op has tessera.unroll_hint = {hint}; expected a positive integer"
+    assert only.location is not None and (only.location.start() or ())[1] == line

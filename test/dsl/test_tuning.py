@@ -99,7 +99,9 @@ def test_a_grid_that_does_not_take_the_constants_is_refused(numbers: np.ndarray[
 
 
 def test_a_kernel_that_changes_nothing_cannot_be_tuned(numbers: np.ndarray[Any, Any]) -> None:
-    with pytest.raises(tt.DiagnosticError, match="'idle' changes no array"):
+    with pytest.raises(
+        tt.DiagnosticError, match="'idle' changes no array, so that candidates cannot be compared"
+    ):
         idle.tune((numbers,), blocks, n=(64,), target="sm_80")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from editor.editing import Marked
+import pytest
+from editor.editing import URI, Marked
 
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.editor.service import Settings
+from tessera_tools.editor.stages import show_stage
 from tessera_tools.editor.structure import TOKEN_TYPES
 
 TEXT = """\
@@ -142,4 +145,7 @@ def test_lenses() -> None:
 
 
 def test_a_program_with_errors_has_no_stages() -> None:
-    assert Marked("func.func @f() {\n  oops\n}\n").ask("codeLens") == []
+    marked = Marked("func.func @f() {\n  oops\n}\n")
+    assert marked.ask("codeLens") == []
+    with pytest.raises(DiagnosticError, match="^error: the program has errors$"):
+        show_stage(marked.service.document(URI), 0, "next", "")

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects.func import Func
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.host import host_functions, take_plans
 from tessera_tools.emit.manifest import Kernel, Manifest
 from tessera_tools.emit.plan import Exchange, Launch, Plan, Tensor
+from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 
 
@@ -54,6 +56,116 @@ def test_what_a_host_function_cannot_have(body: str, arguments: str, message: st
     first = failure.value.diagnostics[0]
     assert message in first.message
     assert first.location is not None and first.location.start()[1] == 4
+
+
+MESH = "module attributes {tile.mesh = #tile.mesh<x = 2>} {"
+SUM = '%0 = tile.allreduce %a {mesh_axis = "x", reduction_kind = "sum"} : memref<8xf32> -> memref<8xf32>'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (
+            f"""{MESH}
+func.func private @inner(memref<8xf32>)
+func.func @host(%a: memref<8xf32>) {{
+{SUM}
+call @inner(%0) : (memref<8xf32>) -> ()
+return
+}} }}""",
+            2,
+            "'func.func' op is called by a host function, but has no body",
+        ),
+        (
+            f"""{MESH}
+func.func @host(%a: memref<8xf32>) {{
+{SUM}
+cf.br ^end
+^end:
+return
+}} }}""",
+            2,
+            "'func.func' op contains control flow; host functions must be straight-line code",
+        ),
+        (
+            f"""func.func @host(%a: memref<8xf32>) {{
+{SUM}
+return
+}}""",
+            2,
+            "'tile.allreduce' op is a collective, but the module has no tile.mesh",
+        ),
+        (
+            f"""{MESH}
+func.func @kernel(%a: memref<8xf32>) attributes {{tessera.kernel}} {{
+return
+}}
+func.func @host(%a: memref<8xf32>) {{
+{SUM}
+call @kernel(%0) : (memref<8xf32>) -> ()
+return
+}} }}""",
+            7,
+            "'func.call' op calls @kernel, which is not a host function; launch kernels with tile.launch",
+        ),
+        (
+            f"""{MESH}
+func.func @host(%a: memref<8x8xf32>)
+  -> (memref<8x8xf32> {{sharding = #tile.sharding<[{{x}}, {{}}]>}}, memref<8x8xf32>) {{
+{SUM.replace("8xf32", "8x8xf32")}
+return %0, %0 : memref<8x8xf32>, memref<8x8xf32>
+}} }}""",
+            2,
+            "'func.func' op returns the same tensor twice with different shardings (result 1)",
+        ),
+        (
+            f"""{MESH}
+func.func @host(%a: memref<8xf32>) -> memref<8xf32, 5> {{
+{SUM}
+%b = tile.alloc_register : memref<8xf32, 5>
+return %b : memref<8xf32, 5>
+}} }}""",
+            5,
+            "'func.return' op uses a value of type memref<8xf32, 5>, which is not defined by an earlier step",
+        ),
+    ],
+)
+def test_what_a_function_of_the_host_cannot_be(text: str, line: int, message: str) -> None:
+    with pytest.raises(DiagnosticError) as failure:
+        take_plans(parse_module(text, "host.mlir"))
+    (only,) = failure.value.diagnostics
+    assert only.message == message
+    assert only.location is not None and (only.location.start() or ())[:2] == ("host.mlir", line)
+
+
+def test_rows_of_attention_are_whole_words() -> None:
+    types = "memref<4x3xf16>"
+    module = parse_module(
+        f"""func.func @host(%q: {types}, %k: {types}, %v: {types}) -> {types} {{
+%o = tile.flash_attention %q, %k, %v {{}} : ({types}, {types}, {types}) -> {types}
+return %o : {types}
+}}""",
+        "host.mlir",
+    )
+    with pytest.raises(DiagnosticError) as failure:
+        take_plans(module)
+    assert str(failure.value) == (
+        f"host.mlir:2:6: error: 'tile.flash_attention' op has {types}, {types} and {types}; rows must be multiples of "
+        "4 bytes"
+    )
+
+
+def test_no_function_has_the_name_of_a_kernel_made_for_the_host() -> None:
+    body, arguments = _product("memref<8x8xf16>", "memref<8x8xf16>")
+    module = _host(body, arguments)
+    take_plans(module)
+    made = [op.sym_name.value for op in module.walk() if isinstance(op, Func)]
+    begin = print_op(_host(body, arguments)).rstrip().removesuffix("}")
+    module = parse_module(f"{begin}func.func @{made[0]}() {{\n  return\n}}\n}}")
+    with pytest.raises(
+        DiagnosticError, match="has the name of a kernel that is generated for host functions; rename"
+    ):
+        take_plans(module)
 
 
 def test_a_buffer_that_holds_something_is_added_to() -> None:

@@ -91,7 +91,10 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
             broken("kernels", 0, "parameters", 1, "offset", value=4),
             "parameter 1: offset 4 overlaps the previous parameter",
         ),
-        (broken("kernels", 0, "parameters", 2, "offset", value=32700), "it ends at byte 32828"),
+        (
+            broken("kernels", 0, "parameters", 2, "offset", value=32700),
+            "it ends at byte 32828; kernel parameters end at 32764",
+        ),
         (
             broken("kernels", 0, "tensor_maps", 0, "parameter", value=1),
             "'parameter' is parameter 1, which is i32",
@@ -159,7 +162,7 @@ def test_a_syntax_error_has_its_line_and_column():
 
 
 def test_two_kernels_of_one_name_are_refused():
-    with pytest.raises(ToolError, match="two kernels have the name 'gemm'"):
+    with pytest.raises(ToolError, match=": two kernels have the name 'gemm'"):
         Manifest("sm_90a", "9.0", (KERNEL, KERNEL)).to_json()
 
 

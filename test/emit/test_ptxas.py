@@ -286,8 +286,9 @@ def test_a_wrong_option_is_an_error_and_no_other_ptxas_is_taken(tmp_path: Path):
     with pytest.raises(ToolError, match="ptxas was not found at '/no/ptxas' \\(from --ptxas\\)"):
         Ptxas.find("/no/ptxas")
     (tmp_path / "plain").write_text("")
-    with pytest.raises(ToolError, match="cannot be executed"):
+    with pytest.raises(ToolError, match="plain' \\(from --ptxas\\) cannot be executed as ptxas") as caught:
         Ptxas.find(str(tmp_path / "plain"))
+    assert caught.value.hint == "expected an executable file"
 
 
 def test_a_wrong_variable_is_an_error(monkeypatch: pytest.MonkeyPatch):

@@ -8,6 +8,7 @@ import pytest
 from emit import fakes
 
 from oracles import require_tool
+from tessera_tools.emit import sass
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.ptxas import Ptxas
 from tessera_tools.emit.sass import Nvdisasm, opcodes
@@ -60,6 +61,22 @@ def test_a_crash_names_the_signal(tmp_path: Path):
 def test_a_hang_ends_at_the_time_limit(tmp_path: Path):
     with pytest.raises(ToolError, match=r"nvdisasm timed out after 0.3 s"):
         Nvdisasm(fakes.program(tmp_path, fakes.HANGS)).disassemble(b"x", time_limit=0.3)
+
+
+def test_a_program_that_writes_nothing_is_refused(tmp_path: Path):
+    program = fakes.program(tmp_path, fakes.WRITES_NOTHING)
+    with pytest.raises(ToolError) as caught:
+        Nvdisasm(program).disassemble(b"x")
+    assert caught.value.message == f"'{program}' succeeded, but wrote no output"
+    assert caught.value.hint == "expected NVIDIA's nvdisasm"
+
+
+def test_a_program_that_writes_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sass, "_SASS_LIMIT", 1 << 20)
+    program = fakes.program(tmp_path, "exec yes")
+    with pytest.raises(ToolError, match="nvdisasm wrote more than 1 MiB and was stopped") as caught:
+        Nvdisasm(program).disassemble(b"x")
+    assert caught.value.hint == f"expected NVIDIA's nvdisasm at '{program}'"
 
 
 def test_a_program_that_has_vanished_cannot_be_started(tmp_path: Path):

@@ -140,7 +140,7 @@ def test_broken_ir_is_refused_with_the_verifiers_reason(worker: Worker):
 
 
 def test_a_nul_character_is_refused_with_its_line(worker: Worker):
-    with pytest.raises(ToolError, match="NUL character") as caught:
+    with pytest.raises(ToolError, match="^the LLVM IR contains a NUL character$") as caught:
         worker.verify("; one\n; \0\n")
     assert caught.value.line == 2
 
@@ -294,6 +294,19 @@ def test_a_library_that_is_none_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with Worker.start() as worker, pytest.raises(ToolError, match="LLVM cannot be loaded: .*file too short"):
         worker.info()
+
+
+@pytest.mark.parametrize(
+    ("python", "reason"),
+    [("/no/such/python", "No such file or directory"), ("", "sys.executable is not set")],
+)
+def test_a_process_that_cannot_be_started_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, python: str, reason: str
+):
+    monkeypatch.setattr(sys, "executable", python)
+    with pytest.raises(ToolError) as caught:
+        Worker.start()
+    assert caught.value.message == f"the LLVM process cannot be started: {reason}"
 
 
 def test_closing_leaves_no_process_and_no_descriptor():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from ir.sample_ops import Store, block, const, func, module
 
@@ -16,6 +18,7 @@ from tessera_tools.ir.symbols import (
     shared_symbol_tables,
     symbol_name,
 )
+from tessera_tools.ir.traits import SYMBOL_TABLE
 from tessera_tools.parser import parse_attribute
 
 
@@ -126,3 +129,11 @@ def test_a_quoted_name_is_read_without_its_quotes() -> None:
     found = parse_attribute(r'@"two words"::@plain::@"a\22b"')
     assert found == SymbolRefAttr("two words", ("plain", 'a"b'))
     assert parse_attribute(str(found)) == found
+
+
+@pytest.mark.parametrize("made", [SymbolTable, SYMBOL_TABLE.verify])
+def test_a_symbol_table_has_one_region(made: Callable[[Operation], object]) -> None:
+    with pytest.raises(
+        DiagnosticError, match=r"^error: 't\.store' op must have exactly one region to be a symbol table$"
+    ):
+        made(Store.create((), (), {}))

@@ -263,3 +263,13 @@ def test_deeply_nested_regions() -> None:
     depth = 200
     module = parsed('"t.op"() ({ ' * depth + '"t.in"() : () -> ()' + " }) : () -> ()" * depth)
     assert through_bytecode(module) == shown(module)
+
+
+def test_an_op_without_a_property_that_it_requires_is_not_written() -> None:
+    module = parse_module("func.func @f() {\n  %0 = arith.constant 1 : i32\n  return\n}", "f.mlir")
+    del next(op for op in module.walk() if op.name == "arith.constant").attributes["value"]
+    with pytest.raises(DiagnosticError) as caught:
+        write_mlir_bytecode(module)
+    assert str(caught.value) == (
+        "f.mlir:2:8: error: 'arith.constant' op cannot be written: requires attribute 'value'"
+    )

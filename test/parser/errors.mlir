@@ -49,3 +49,23 @@ func.func @block() {
   // expected-error@+1 {{reference to an undefined block '^nowhere'}}
   cf.br ^nowhere
 }
+
+// -----
+
+// expected-error@+1 {{alias '!a' is defined recursively}}
+!a = tuple<tensor<4xi32>, !a>
+func.func private @alias(!a)
+
+// -----
+
+func.func @types(%a: i32, %p: !llvm.ptr) {
+  // expected-error@+1 {{custom op 'gpu.subgroup_reduce' expected a type for each result, found 0}}
+  %0 = gpu.subgroup_reduce add %a : (i32) -> ()
+  // expected-error@+1 {{custom op 'gpu.all_reduce' found 2 result types, expected 1}}
+  %1 = gpu.all_reduce add %a {} : (i32) -> (i32, i32)
+  // expected-error@+1 {{custom op 'nvvm.mbarrier.init' expected a type for each operand, found 1}}
+  nvvm.mbarrier.init %p, %a : !llvm.ptr
+  // expected-error@+1 {{custom op 'nvvm.mbarrier.inval' found 2 operand types, expected 1}}
+  nvvm.mbarrier.inval %p : !llvm.ptr, i32
+  return
+}

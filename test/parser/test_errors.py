@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -371,3 +372,15 @@ def test_a_region_goes_on_after_an_error_in_its_first_statement() -> None:
         parse_module(text)
     places = [one.location.start() for one in caught.value.diagnostics if one.location is not None]
     assert [place[1] for place in places if place is not None] == [3, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#foo.bar<[1, (2", "unbalanced brackets: end of file before the closing one"),
+        ("#foo.bar<[1, (2>", "unbalanced '>'"),
+    ],
+)
+def test_brackets_of_unregistered_attributes_are_balanced(text: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"error: {re.escape(message)}$"):
+        parse_module(f"module attributes {{x.y = {text}", "f.mlir", allow_unregistered=True)

@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 
 import tessera_tools as tt
+from tessera_tools.api.reports import record_input
 from tessera_tools.cli import opt, translate
+from tessera_tools.emit.compiled import Options
+from tessera_tools.emit.errors import ToolError
 from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.charts import Chart
 from tessera_tools.passes.manager import PassManager
-from tessera_tools.report import FindingAt, Recording, add_python, op_graph, report_page
+from tessera_tools.report import FindingAt, Recording, add_python, graph_svg, op_graph, report_page
 from tessera_tools.report.lines import Lines, lines_of_text, printed
 from tessera_tools.report.page import MOST_CHART_LINES, MOST_CHARTS, MOST_FINDINGS, MOST_LINES
 from tessera_tools.report.recording import MOST_COMPARED, MOST_DIFF_LINES, _diff
+from tessera_tools.target import lookup
 
 SOURCE = b"""\
 func.func @f(%a: i32) -> i32 {
@@ -227,3 +231,30 @@ def test_a_difference_is_cut_after_a_number_of_lines() -> None:
     assert (len(shown), note) == (MOST_DIFF_LINES, "")
     shown, note = _diff([], ["x"] * (MOST_DIFF_LINES - heading + 3))
     assert (len(shown), note) == (MOST_DIFF_LINES, "3 more lines")
+
+
+def test_a_cubin_has_no_report() -> None:
+    with pytest.raises(tt.DiagnosticError) as raised:
+        record_input(b"\x7fELF", "k.cubin", Options(lookup("sm_80")), None)
+    assert str(raised.value) == (
+        "error: 'k.cubin' is a cubin, of which there is no report\nnote: use the program it was compiled from"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "hint"),
+    [
+        ("", "SVG of a graph needs Graphviz's 'dot'", "install graphviz, or write a file that ends in .dot"),
+        (".", "Graphviz's 'dot' failed: no fonts", "write a file that ends in .dot instead"),
+    ],
+)
+def test_a_graph_that_graphviz_does_not_draw(
+    path: str, message: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "dot"
+    program.write_text("#!/bin/sh\necho no fonts >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / path) if path else "")
+    with pytest.raises(ToolError) as caught:
+        graph_svg("digraph {}")
+    assert (caught.value.message, caught.value.hint) == (message, hint)

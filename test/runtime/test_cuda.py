@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -273,3 +274,12 @@ def test_the_command_runs_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "scale: grid 2x1x1, block 64x1x1: 1500.0 µs" in done.stderr.decode()
     refused = run(["--device=cuda", "--stats"], SCALE.encode())
     assert b"--stats applies only to the simulated GPU" in refused.stderr
+
+
+def test_a_cubin_has_no_ptx_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    (tmp_path / "k.cubin").write_bytes(b"\x7fELF")
+    (tmp_path / "k.json").write_text(Manifest("sm_80", "8.0", (Kernel("k", (), (64, 1, 1)),)).to_json())
+    done = run(["k.cubin", "--device=cuda", "--grid=1", "--save-ptx=k.ptx"], b"", str(tmp_path))
+    assert done.stderr.decode() == "error: --save-ptx: the input is a cubin, so there is no PTX to save\n"
+    assert not (tmp_path / "k.ptx").exists()

@@ -74,7 +74,8 @@ def test_files_outside_the_folder_are_refused(file: str, tmp_path: Path) -> None
     for key, buffer in (("file", {"file": file}), ("out", {"size": 32, "out": file})):
         status, said = launch(folder, json.dumps(GOOD | {"buffers": {"A": buffer}}))
         assert status == 1
-        assert f"buffers.A.{key}: '{file}' is outside the folder" in said
+        assert f"buffers.A.{key}: '{file}' is outside the folder of the launch file" in said
+        assert "note: --allow-outside allows it" in said
     assert (tmp_path / "secret").read_bytes() == bytes(32)
 
 

@@ -15,6 +15,7 @@ from runtime.test_launch_file import launch
 from runtime.test_timing import estimate
 
 from oracles import find_tool
+from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
 from tessera_tools.runtime.interface import as_array, shape_of
@@ -140,6 +141,18 @@ def test_mpi_that_cannot_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         _world()
     assert message(caught).startswith("MPI cannot be started: cannot import name 'MPI' from 'mpi4py'")
     assert notes(caught) == ["pip install 'tessera-tools[distributed]'"]
+
+
+def test_ranks_of_mpiexec_do_not_share_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    def agree(failure: DiagnosticError | None) -> None:
+        assert failure is not None
+        raise failure
+
+    monkeypatch.setattr(
+        "tessera_tools.runtime.ranks_mpi.member", lambda: SimpleNamespace(rank=0, agree=agree)
+    )
+    done = run(["-", "--ranks=2"], SCALE.encode())
+    assert done.stderr.decode() == "error: under mpiexec, every rank reads the input; expected a file name\n"
 
 
 def torch(monkeypatch: pytest.MonkeyPatch, *, available: bool) -> None:

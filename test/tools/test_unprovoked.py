@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MOST = 143
+MOST = 27
 """Errors that no test mentioned when they were last counted. Lower it when there are fewer."""
 
 
@@ -50,6 +50,12 @@ def test_an_error_that_no_test_mentions_is_found(tool: Any, tree: Path) -> None:
 def test_an_error_that_a_test_mentions_is_not(tool: Any, tree: Path, name: str, text: str) -> None:
     (tree / "tessera_tools" / "a.py").write_text(ERROR)
     (tree / "test" / name).write_text(text)
+    assert list(tool.unprovoked()) == []
+
+
+@pytest.mark.parametrize("text", ["names['a key of names']", "str(n).removesuffix(' and the rest')"])
+def test_keys_and_what_is_cut_off_are_no_text(tool: Any, tree: Path, text: str) -> None:
+    (tree / "tessera_tools" / "a.py").write_text(f"raise op.error({text})\n")
     assert list(tool.unprovoked()) == []
 
 

@@ -43,6 +43,7 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+from tessera_tools.opdef.elements import distribute_types
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
@@ -207,6 +208,7 @@ custom_uniform: "uniform" -> present | -> absent
             state.attribute(key, entry)
         state.operand("value", value)
         state.types("value", list(function.inputs))
+        distribute_types(state, state.definition.results, list(function.results), "result")
         state.region("body", body)
 
     def write(self, p: Printer, op: AllReduce) -> None:

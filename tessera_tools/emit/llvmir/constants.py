@@ -8,7 +8,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.attributes import PoisonAttr, UndefAttr, ZeroAttr
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
 from tessera_tools.emit.llvmir.names import escaped, symbol
-from tessera_tools.emit.llvmir.types import TypeTable
+from tessera_tools.emit.llvmir.types import TypeTable, no_counterpart
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
@@ -24,10 +24,8 @@ from tessera_tools.ir.types import I8, FloatType, IntegerType, VectorType
 
 def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
     """A constant of `type`, without the type. Raises Refusal if LLVM IR has no such constant."""
-    if isinstance(value, IntegerAttr):
-        return _scalar(value.value, type)
-    if isinstance(value, FloatAttr):
-        return _scalar(value.bits, type)
+    if isinstance(value, IntegerAttr | FloatAttr) and isinstance(type, IntegerType | FloatType):
+        return _scalar(value.value if isinstance(value, IntegerAttr) else value.bits, type)
     if isinstance(value, DenseElementsAttr):
         return _dense(types, value, type)
     if isinstance(value, StringAttr):
@@ -40,7 +38,11 @@ def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
         return f"@{symbol(value.root)}"
     if isinstance(value, ArrayAttr):
         return _array(types, value, type)
-    raise Refusal(f"attribute '{value}' is not a constant of type '{type}'")
+    raise _no_constant(value, type)
+
+
+def _no_constant(value: Attribute, type: Type) -> Refusal:
+    return Refusal(f"has the value '{value}', which is not a constant of type '{type}'")
 
 
 def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
@@ -51,9 +53,9 @@ def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
     elif isinstance(type, VectorType):
         elements, brackets = [type.element] * type.num_elements, ("<", ">")
     else:
-        raise Refusal(f"an array attribute is not a constant of type '{type}'")
+        raise _no_constant(value, type)
     if len(elements) != len(value):
-        raise Refusal(f"constant has {len(value)} elements, type '{type}' has {len(elements)}")
+        raise Refusal(f"has a value of {len(value)} elements, and its type '{type}' has {len(elements)}")
     inside = [f"{types.text(t)} {constant_text(types, v, t)}" for v, t in zip(value, elements, strict=True)]
     return brackets[0] + ", ".join(inside) + brackets[1]
 
@@ -63,6 +65,8 @@ def _dense(types: TypeTable, value: DenseElementsAttr, type: Type) -> str:
     if value.is_splat and not bits[0]:
         return "zeroinitializer"
     element = leaf_type(type)
+    if not isinstance(element, IntegerType | FloatType):
+        raise _no_constant(value, type)
     if value.is_splat and isinstance(type, VectorType):
         return f"splat ({types.text(element)} {_scalar(bits[0], element)})"
     if value.is_splat:
@@ -94,15 +98,13 @@ def _nested(types: TypeTable, shown: list[str], type: Type, leaf: Type) -> str:
     return f"<{inside}>" if isinstance(type, VectorType) else f"[{inside}]"
 
 
-def _scalar(bits: int, type: Type) -> str:
+def _scalar(bits: int, type: IntegerType | FloatType) -> str:
     """A number from its bits (an integer may be given signed)."""
     if isinstance(type, IntegerType):
         if type.width == 1:
             return "true" if bits & 1 else "false"
         return str(wrap_int(bits, type))
-    if isinstance(type, FloatType):
-        return float_text(bits, type)
-    raise Refusal(f"a number is not a constant of type '{type}'")
+    return float_text(bits, type)
 
 
 def float_text(bits: int, type: FloatType) -> str:
@@ -122,7 +124,7 @@ def float_text(bits: int, type: FloatType) -> str:
         return f"0xL{low:016X}{high:016X}"
     if type.keyword == "f80":
         return f"0xK{bits:020X}"
-    raise Refusal(f"type '{type}' has no counterpart in LLVM IR")
+    raise no_counterpart(type)
 
 
 def _as_double(bits: int) -> int:

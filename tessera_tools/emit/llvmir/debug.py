@@ -207,7 +207,7 @@ class DebugInfo:
         if isinstance(value, DILexicalBlockFileAttr):
             where = f"file: {self.attribute(value.file)}, discriminator: {value.discriminator}"
             return f"!DILexicalBlockFile(scope: {self.attribute(value.scope)}, {where})", False
-        raise Refusal(f"debug-information attribute '{value}' is not translated")
+        raise Refusal(f"has the debug information '{value}', which has no translation to LLVM IR")
 
     def _subprogram_text(self, value: DISubprogramAttr) -> str:
         parts = [f"name: {quoted(value.label.value)}"] if value.label is not None else []

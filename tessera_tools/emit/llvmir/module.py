@@ -158,7 +158,10 @@ class ModuleEmitter:
         elif isinstance(value, StringAttr):
             text = f"!{ll.quoted(value.value)}"
         else:
-            raise op.error(f"has the module flag value '{value}'; expected an integer or a string")
+            raise op.error(
+                f"has the module flag value '{value}', which has no translation to LLVM IR; expected an integer or a "
+                "string"
+            )
         behavior = FLAG_BEHAVIORS[flag.behavior]
         self.flags.append(self.metadata.node(f"!{{i32 {behavior}, !{ll.quoted(flag.key)}, {text}}}"))
 

@@ -30,6 +30,11 @@ _WORDS: dict[type[Type], str] = {
 }  # fmt: skip
 
 
+def no_counterpart(type: Type) -> Refusal:
+    """The refusal of a type that LLVM IR does not have."""
+    return Refusal(f"has the type '{type}', which has no counterpart in LLVM IR")
+
+
 class TypeTable:
     """Type → text, cached; collects the definitions of identified structs."""
 
@@ -67,7 +72,7 @@ class TypeTable:
             return f"target({', '.join(parts)})"
         word = _WORDS.get(type.__class__)
         if word is None:
-            raise Refusal(f"type '{type}' has no counterpart in LLVM IR")
+            raise no_counterpart(type)
         return word
 
     def _struct(self, type: StructType) -> str:

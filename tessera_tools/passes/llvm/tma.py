@@ -52,12 +52,12 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
     rank = len(tile)
     swizzle, memory = atom.swizzle, atom.row.memory
     assert memory is not None, f"the table of atoms has no shared-memory layout for {atom}"
-    whole, part = memory(tile, bits, None, swizzle), memory(box, bits, None, swizzle)
-    size = prod(box)
+    whole = memory(tile, bits, None, swizzle)
     if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
         raise Refusal(
             f"the buffer's layout does not match boxes {list(box)} with a swizzle of {swizzle} bytes"
         )
+    part, size = memory(box, bits, None, swizzle), prod(box)
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
         if start % size or not _has_layout(whole, part, corner, start, rank):

@@ -69,9 +69,9 @@ def cvt(ctx: Context) -> Execute:
     if to.kind in "us":
         if how.rounding not in _WHOLE:
             raise ctx.error(f"to {to} needs .rni, .rzi, .rmi or .rpi")
-        return computed(_to_integer(ctx, source, to, how), d, a)
+        return computed(_to_integer(source, to, how), d, a)
     _check_rounding(ctx, to, source, how)
-    return _quick(to, source, how, d, a) or computed(_to_float(ctx, source, to, how), d, a)
+    return _quick(to, source, how, d, a) or computed(_to_float(source, to, how), d, a)
 
 
 _SCALARS = ("f16", "bf16", "f32", "f64")
@@ -138,20 +138,15 @@ def _check_rounding(ctx: Context, to: Type, source: Type, how: _How) -> None:
         raise ctx.error(f"rounds to {to} by .{how.rounding}; expected .rn or .rz")
 
 
-def _format(ctx: Context, type: Type) -> Format | None:
-    if type.name == "f64":
-        return None
-    found = FORMATS.get(type.name)
-    if found is None or found.bits < 8:
-        raise ctx.error(f"does not convert {type}")
-    return found
+def _format(type: Type) -> Format | None:
+    return None if type.name == "f64" else FORMATS[type.name]
 
 
-def _reader(ctx: Context, source: Type, how: _How) -> Callable[[Array], Array]:
+def _reader(source: Type, how: _How) -> Callable[[Array], Array]:
     """The source's rows → float64."""
     if source.kind in "us":
         return odd_integer
-    format = _format(ctx, source)
+    format = _format(source)
     if format is None:
         return np.ascontiguousarray
     unsigned = np.dtype(f"u{source.bytes}")
@@ -164,8 +159,8 @@ def _reader(ctx: Context, source: Type, how: _How) -> Callable[[Array], Array]:
     return read
 
 
-def _to_integer(ctx: Context, source: Type, to: Type, how: _How) -> Callable[[Array], Array]:
-    read, nearest, dtype = _reader(ctx, source, how), _WHOLE[how.rounding], to.dtype
+def _to_integer(source: Type, to: Type, how: _How) -> Callable[[Array], Array]:
+    read, nearest, dtype = _reader(source, how), _WHOLE[how.rounding], to.dtype
     info = np.iinfo(to.integer)
     low, past = float(info.min), float(int(info.max) + 1)
     # The result for a NaN (PTX ISA, "cvt").
@@ -186,13 +181,13 @@ def _to_integer(ctx: Context, source: Type, to: Type, how: _How) -> Callable[[Ar
     return convert
 
 
-def _to_float(ctx: Context, source: Type, to: Type, how: _How) -> Callable[[Array], Array]:
-    format = _format(ctx, to)
+def _to_float(source: Type, to: Type, how: _How) -> Callable[[Array], Array]:
+    format = _format(to)
     mode = how.rounding if how.rounding in _FLOATS else "rn"
     whole = _WHOLE.get(how.rounding)
     if format is None and source.kind in "us":
         return lambda row: wide.from_integer(row, mode)
-    read = _reader(ctx, source, how)
+    read = _reader(source, how)
     flushes = how.ftz and to.name == "f32"
 
     def convert(row: Array) -> Array:

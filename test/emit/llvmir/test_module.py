@@ -281,16 +281,115 @@ def test_an_op_without_translation_is_refused_with_the_pass_to_run():
     assert diagnostic.location is not None and diagnostic.location.start() == ("test.mlir", 2, 8)
 
 
-def test_a_type_without_counterpart_is_refused():
-    with pytest.raises(DiagnosticError, match="has no counterpart in LLVM IR"):
-        emit("llvm.func @f(%a: index) {\n  llvm.return\n}")
+def refused(text: str, **options: str) -> str:
+    """The error of a module, with its place."""
+    with pytest.raises(DiagnosticError) as caught:
+        emit(text, **options)
+    return str(caught.value)
 
 
-def test_an_attribute_of_a_parameter_that_llvm_lacks_is_refused():
-    with pytest.raises(
-        DiagnosticError, match=r"parameter attribute 'llvm\.unheard_of', which has no translation"
-    ):
-        emit("llvm.func @f(%a: i32 {llvm.unheard_of}) {\n  llvm.return\n}")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("llvm.func @f(%a: index)", "'llvm.func' op has the type 'index', which has no counterpart in LLVM IR"),
+        (
+            "llvm.func @f(%a: i32 {llvm.unheard_of})",
+            "'llvm.func' op has the parameter attribute 'llvm.unheard_of', which has no translation to LLVM IR",
+        ),
+        (
+            "llvm.func @f() attributes {passthrough = [1 : i32]}",
+            "'llvm.func' op has the passthrough entry '1 : i32'; expected a string or an array of two strings",
+        ),
+        (
+            'llvm.func @f() attributes {passthrough = [["a"]]}',
+            "'llvm.func' op has the passthrough entry '[\"a\"]'; expected a string or an array of two strings",
+        ),
+        (
+            "llvm.module_flags [1 : i32]",
+            "'llvm.module_flags' op has the entry '1 : i32'; expected #llvm.mlir.module_flag<…>",
+        ),
+        (
+            'llvm.module_flags [#llvm.mlir.module_flag<append, "CG Profile", []>]',
+            "'llvm.module_flags' op has the module flag value '[]', which has no translation to LLVM IR; expected an "
+            "integer or a string",
+        ),
+        (
+            "llvm.mlir.global @g() : i32 { %0 = llvm.mlir.constant(1 : i32) : i32 }",
+            "'llvm.mlir.global' op initializer region has no llvm.return",
+        ),
+        (
+            "llvm.mlir.global @g([1 : i32]) : !llvm.ptr",
+            "'llvm.mlir.global' op has the value '[1 : i32]', which is not a constant of type '!llvm.ptr'",
+        ),
+        (
+            "llvm.mlir.global @g([1 : i32]) : !llvm.array<2 x i32>",
+            "'llvm.mlir.global' op has a value of 1 elements, and its type '!llvm.array<2 x i32>' has 2",
+        ),
+        (
+            "llvm.mlir.global @g({a}) : i32",
+            "'llvm.mlir.global' op has the value '{a}', which is not a constant of type 'i32'",
+        ),
+    ],
+)  # fmt: skip
+def test_a_symbol_that_llvm_ir_does_not_have_is_refused(text: str, says: str):
+    assert refused(text) == f"test.mlir:1:1: error: {says}"
+
+
+@pytest.mark.parametrize(
+    ("op", "says"),
+    [
+        ("llvm.mlir.constant(1 : i32) : !llvm.ptr",
+         "llvm.mlir.constant' op has the value '1 : i32', which is not a constant of type '!llvm.ptr'"),
+        ("llvm.mlir.constant([1 : i32, 2 : i32]) : !llvm.struct<(i32, ptr)>",
+         "llvm.mlir.constant' op has the value '2 : i32', which is not a constant of type '!llvm.ptr'"),
+        ("llvm.mlir.constant(1.0 : f8E4M3FN) : f8E4M3FN",
+         "llvm.mlir.constant' op has the type 'f8E4M3FN', which has no counterpart in LLVM IR"),
+        ("llvm.load %p {alias_scopes = [1 : i32]} : !llvm.ptr -> i32",
+         "llvm.load' op has the attribute '1 : i32', which has no metadata in LLVM IR"),
+    ],
+)  # fmt: skip
+def test_a_constant_or_metadata_that_llvm_ir_does_not_have_is_refused(op: str, says: str):
+    text = f"llvm.func @f(%p: !llvm.ptr) {{\n  %0 = {op}\n  llvm.return\n}}"
+    assert refused(text) == f"test.mlir:2:8: error: '{says}"
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "says"),
+    [
+        ("llvm.load %p : !llvm.ptr -> i32", "i32",
+         "llvm.load' op is not a constant expression; a global's initial value must be one"),
+        ("llvm.insertvalue %i, %s[0, 0] : !llvm.struct<(struct<(i32)>)>", "!llvm.struct<(struct<(i32)>)>",
+         "llvm.insertvalue' op inserts into a nested aggregate, which a global's initial value cannot express"),
+    ],
+)  # fmt: skip
+def test_an_initial_value_that_is_no_constant_is_refused(value: str, type: str, says: str):
+    text = f"""llvm.mlir.global @g() : {type} {{
+  %p = llvm.mlir.addressof @g : !llvm.ptr
+  %i = llvm.mlir.constant(1 : i32) : i32
+  %s = llvm.mlir.undef : !llvm.struct<(struct<(i32)>)>
+  %v = {value}
+  llvm.return %v : {type}
+}}"""
+    assert refused(text) == f"test.mlir:5:8: error: '{says}"
+
+
+def test_debug_information_that_llvm_ir_does_not_have_is_refused():
+    text = """llvm.func @f() {
+  llvm.return
+} loc(fused<#llvm.di_subprogram<scope = 7 : i32, name = "f", file = <"f.c" in "/">>>["f.c":3:1])"""
+    assert refused(text, debug="full") == (
+        "f.c:3:1: error: 'llvm.func' op has the debug information '7 : i32', which has no translation to LLVM IR"
+    )
+
+
+def test_only_a_module_is_translated():
+    function = parse_module("llvm.func @f() {\n  llvm.return\n}", "test.mlir").regions[0].entry.first_op
+    assert function is not None
+    with pytest.raises(DiagnosticError) as caught:
+        emit_llvm_ir(function)
+    assert str(caught.value) == (
+        "test.mlir:1:1: error: 'llvm.func' op is not a module to translate; expected builtin.module or gpu.module"
+    )
 
 
 @pytest.mark.parametrize(

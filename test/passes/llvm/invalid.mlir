@@ -318,3 +318,35 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// expected-error @below {{has an unknown target: unknown GPU 'sm_91'}}
+module attributes {nv_tileaa.compute_capability = 91 : i32, nv_tileaa.target_spec = "sm_91"} {
+  nv_tileaa.func @unknown() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @load(%i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %b = nv_tileas.alloc_tensor {nv_tileas.offset = 0 : i64} : !nv_tileas.smem<1x64xf32>
+    // expected-error @below {{'nv_tileas.load' op reads from a buffer without a layout: !nv_tileas.smem<1x64xf32>}}
+    %x = nv_tileas.load %b[%i] offsets = [0] {atom = #cute.copy_atom<sm80_lds_32_f32>} : !nv_tileas.smem<1x64xf32> -> tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @store(%i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %b = nv_tileas.alloc_tensor {nv_tileas.offset = 0 : i64} : !nv_tileas.smem<1x64xf32>
+    %x = arith.constant dense<1.0> : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>
+    // expected-error @below {{'nv_tileas.store' op writes to a buffer without a layout: !nv_tileas.smem<1x64xf32>}}
+    nv_tileas.store %x, %b[%i] {atom = #cute.copy_atom<sm80_sts_32_f32>} : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileas.smem<1x64xf32>
+    nv_tileaa.return
+  }
+}

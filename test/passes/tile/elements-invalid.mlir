@@ -54,3 +54,31 @@ func.func @slot_by_element() attributes {tessera.kernel} {
   %x = tile.load_shared %slot[%c0] : memref<4096xf32, 3>
   return
 }
+
+// -----
+
+func.func @sizes(%A: memref<?x?xf16>, %n: index) attributes {tessera.kernel, tessera.threads = 64} {
+  %c0 = arith.constant 0 : index
+  %t = tile.thread_id : index
+  %c = arith.cmpi slt, %t, %n : index
+  scf.if %c {
+    // expected-error @below {{'memref.subview' op has a dynamic size in divergent control flow, where it cannot be checked; move it out}}
+    %m = memref.subview %A[%c0, %c0] [%n, %n] [1, 1] : memref<?x?xf16> to memref<?x?xf16, strided<[?, 1], offset: ?>>
+    %x = tile.load_global %m[%c0, %c0] : memref<?x?xf16, strided<[?, 1], offset: ?>>
+  }
+  return
+}
+
+// -----
+
+func.func @chosen(%A: memref<?x?xf16>, %B: memref<?x?xf16>, %b: i1) attributes {tessera.kernel, tessera.threads = 32} {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'scf.if' op uses a value of type memref<?x?xf16> in a way that convert-tile-to-tileas does not support}}
+  %x = scf.if %b -> memref<?x?xf16> {
+    scf.yield %A : memref<?x?xf16>
+  } else {
+    scf.yield %B : memref<?x?xf16>
+  }
+  %y = tile.load_global %x[%c0, %c0] : memref<?x?xf16>
+  return
+}

@@ -103,3 +103,58 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
     return
   }
 }
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{'func.func' op is called with whole tensors, but is written for one rank (tile.per_rank)}}
+  func.func @one(%A: memref<128x64xf16>) attributes {tile.per_rank} {
+    return
+  }
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    func.call @one(%A) : (memref<128x64xf16>) -> ()
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{'func.func' op has argument 0 of @f of type memref<128x64xf16, strided<[128, 1]>>; only contiguous tensors can be sharded}}
+  func.func @f(%A: memref<128x64xf16, strided<[128, 1]>> {sharding = #tile.sharding<[{x}, {}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @k(%A: memref<128x64xf16>) attributes {tessera.kernel} {
+    return
+  }
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    // expected-error@+1 {{'func.call' op calls the kernel @k; launch it with tile.launch}}
+    func.call @k(%A) : (memref<128x64xf16>) -> ()
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}, %n: index) -> index {
+    // expected-error@+1 {{'memref.dim' op queries an extent of a sharded tensor; expected a constant dimension}}
+    %d = memref.dim %A, %n : memref<128x64xf16>
+    return %d : index
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}, %B: memref<64x32xf16>) {
+    // expected-error@+1 {{'tile.mma' op returns a fragment; only products that return a whole tile can be sharded}}
+    %d = tile.mma %A, %B : memref<128x64xf16>, memref<64x32xf16> -> memref<4x8xf32, 5>
+    return
+  }
+}

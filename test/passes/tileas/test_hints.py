@@ -85,8 +85,8 @@ def test_a_hint_gives_the_consumers() -> None:
         (GEMM, ["--num-consumer-warpgroups=1"], "128 registers of a thread, of at most 96"),
         (Product(n=16).text(), ["--num-consumer-warpgroups=4"], "each takes 64 rows and at least 8 columns"),
         (Product("f32", "f32").text(), ["--num-consumer-warpgroups=1"], "its kernel has no consumer warpgroups"),
-        (GEMM, ["--num-consumer-warpgroups=2", "--num-warps=4"], "2 consumer warpgroups cannot be had"),
-        (GEMM, ["--num-consumer-warpgroups=2", "--abi=plain"], "2 consumer warpgroups cannot be had"),
+        (GEMM, ["--num-consumer-warpgroups=2", "--num-warps=4"], "2 consumer warpgroups cannot be had: without agents"),
+        (GEMM, ["--num-consumer-warpgroups=2", "--abi=plain"], "2 consumer warpgroups cannot be had: without agents"),
     ],
     ids=["registers", "columns", "no wgmma", "warps", "plain"],
 )  # fmt: skip

@@ -461,12 +461,12 @@ def test_a_cta_that_exits_before_its_store_has_read_shared_memory_is_warned() ->
 @pytest.mark.parametrize(
     ("element", "box", "copy", "message"),
     [
-        ("u32", (4, 2), "3d.L2.global.tile [map, {0, 0, 0}]", "the tensor map is for 2d tile copies"),
+        ("u32", (4, 2), "3d.L2.global.tile [map, {0, 0, 0}]", ": the tensor map is for 2d tile copies"),
         (
             "u32", (4, 2), "2d.L2.global.tile::gather4 [map, {0, 0, 1, 2, 3}]",
-            "the box has 2 rows; .tile::gather4 needs 1",
+            ": the box has 2 rows; .tile::gather4 needs 1",
         ),
-        ("b4x16", (128, 2), "2d.L2.global.tile [map, {8, 0}]", "coordinate 8 is inside a group of elements"),
+        ("b4x16", (128, 2), "2d.L2.global.tile [map, {8, 0}]", ": coordinate 8 is inside a group of elements"),
     ],
 )  # fmt: skip
 def test_a_copy_that_does_not_fit_its_map_is_a_finding(
@@ -480,4 +480,4 @@ def test_a_copy_that_does_not_fit_its_map_is_a_finding(
     (found,) = result.findings
     assert found.kind == "illegal"
     assert found.message.startswith(f"'{name}.{copy.split(' ', maxsplit=1)[0]}' at PTX line ")
-    assert found.message.endswith(f": {message}")
+    assert found.message.endswith(message)
