@@ -24,11 +24,11 @@ def claims_checked() -> Iterator[list[str]]:
             found.append(pass_.text())
         return changed
 
-    PassManager._run_pass = checked  # type: ignore[method-assign]
+    PassManager._run_pass = checked
     try:
         yield found
     finally:
-        PassManager._run_pass = run  # type: ignore[method-assign]
+        PassManager._run_pass = run
 
 
 def _contents(root: Operation) -> list[Any]:
