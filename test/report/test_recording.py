@@ -37,8 +37,9 @@ def test_printed_lines_know_the_source_line_of_their_op() -> None:
 
 
 def test_lines_of_aliases_come_first_and_are_counted() -> None:
-    text = "func.func @f(%a: memref<4xf32, affine_map<(d0) -> (d0 + 1)>>) { return }"
-    lines = printed(parse_module(text, "f.mlir"), {})
+    layout = "#nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>"
+    lines = printed(parse_module(f"func.func @f(%a: tensor<32xf32, {layout}>) {{ return }}", "f.mlir"), {})
+    assert layout in lines.texts[0] and "func.func" not in lines.texts[0]
     assert lines.numbers == list(range(1, len(lines.texts) + 1))
 
 
