@@ -197,6 +197,15 @@ def test_a_derived_type_is_inferred_and_verified() -> None:
         Shaped([], c)
 
 
+def test_an_attribute_that_changes_after_a_verification_is_verified_again() -> None:
+    op = Add(*values(I32, I32), width=ba.i32(3))
+    op.verify_declared()
+    op.attributes["width"] = ba.i64(3)
+    refused(op, "attribute 'width'")
+    op.attributes["width"] = ba.i32(4)
+    op.verify_declared()
+
+
 def test_attributes_are_verified() -> None:
     a, b = values(I32, I32)
     op = Add(a, b)

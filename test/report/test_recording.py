@@ -9,6 +9,7 @@ import pytest
 import tessera_tools as tt
 from tessera_tools.api.reports import record_input
 from tessera_tools.cli import opt, translate
+from tessera_tools.diagnostics import Diagnostic, Position
 from tessera_tools.emit.compiled import Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.ir.core import Operation
@@ -18,7 +19,7 @@ from tessera_tools.passes.manager import PassManager
 from tessera_tools.report import FindingAt, Recording, add_python, graph_svg, op_graph, report_page
 from tessera_tools.report.lines import Lines, lines_of_text, printed
 from tessera_tools.report.page import MOST_CHART_LINES, MOST_CHARTS, MOST_FINDINGS, MOST_LINES
-from tessera_tools.report.recording import MOST_COMPARED, MOST_DIFF_LINES, _diff
+from tessera_tools.report.recording import MOST_COMPARED, MOST_DIFF_LINES, _diff, remark_of
 from tessera_tools.target import lookup
 
 SOURCE = b"""\
@@ -36,6 +37,20 @@ def test_printed_lines_know_the_source_line_of_their_op() -> None:
     found = {text.split(" = ")[0].strip(): key for text, key in zip(lines.texts, lines.keys, strict=True)}
     assert found["%b"] == "f.mlir:2"
     assert found["%d"] == "f.mlir:4"
+    assert lines.numbers == list(range(1, len(lines.texts) + 1))
+
+
+def test_lines_of_aliases_come_first_and_are_counted() -> None:
+    layout = "#nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>"
+    lines = printed(parse_module(f"func.func @f(%a: tensor<32xf32, {layout}>) {{ return }}", "f.mlir"), {})
+    assert layout in lines.texts[0] and "func.func" not in lines.texts[0]
+    assert lines.numbers == list(range(1, len(lines.texts) + 1))
+
+
+def test_a_diagnostic_has_the_line_and_column_of_its_place() -> None:
+    found = remark_of(Diagnostic("warning", Position("f.mlir", 7, 3), "odd"))
+    assert (found.kind, found.key, found.column, found.message) == ("warning", "f.mlir:7", 3, "odd")
+    assert remark_of(Diagnostic("warning", None, "odd")).key == ""
 
 
 def test_instructions_of_ptx_have_the_line_of_their_loc() -> None:
