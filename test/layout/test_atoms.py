@@ -174,3 +174,14 @@ def test_threads_without_tensor_cores_compute_different_elements(batches: tuple[
             c = fma_layouts((*batches, m, n), 8, 32, (1, 1, 1), (*ones, along_m, along_n))[2]
             assert c is not None and c.is_surjective()
             assert not any(c.free_variable_masks().values()), (m, n, along_m, along_n)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_the_left_factor_of_wgmma_has_256_bits_of_a_row(bits: int) -> None:
+    assert dict(atoms.wgmma_a(bits).outs) == {atoms.ROW: 64, atoms.COL: 256 // bits}
+
+
+@pytest.mark.parametrize("bits", [4, 64])
+def test_wgmma_of_other_elements_is_refused(bits: int) -> None:
+    with pytest.raises(LayoutError, match=f"wgmma on {bits}-bit elements, expected 8, 16 or 32 bits"):
+        atoms.wgmma_a(bits)

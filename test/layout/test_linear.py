@@ -204,6 +204,16 @@ def test_apply_refuses_an_unknown_dimension() -> None:
         EXAMPLE.apply(warp=0)
 
 
+@pytest.mark.parametrize(("mine", "its"), [(4, 8), (8, 4)])
+def test_invert_and_compose_meets_tiles_of_other_sizes(mine: int, its: int) -> None:
+    """The elements that both have are where the other layout has them; it must have all of this one."""
+    first = LinearLayout({"lane": [(1, 0), (2, 0), (0, 1)]}, {"dim0": mine, "dim1": 2})
+    rows = [(1 << bit, 0) for bit in range(its.bit_length() - 1)]
+    outer = LinearLayout({"offset": [(0, 1), *rows]}, {"dim0": its, "dim1": 2})
+    found = [first.invert_and_compose(outer).apply(lane=lane)["offset"] for lane in range(8)]
+    assert found == [0, 2, 4, 6, 1, 3, 5, 7]
+
+
 def test_compose_refuses_dimensions_that_do_not_meet() -> None:
     with pytest.raises(LayoutError, match="cannot compose: the outputs of"):
         EXAMPLE.compose(EXAMPLE)

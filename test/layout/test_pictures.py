@@ -63,6 +63,12 @@ def test_threads_without_registers_hold_their_element_in_one() -> None:
     assert [cell.label for _, cells in shown.rows for cell in cells] == ["T0 r0", "T1 r0", "T2 r0", "T3 r0"]
 
 
+def test_registers_in_a_row_are_a_range_and_a_whole_matrix_has_no_note() -> None:
+    shown = picture(blocked((32, 64), (1, 8), (4, 8), (4, 1), (1, 0)))
+    assert shown.rows[0][1][0].label == "T0 r0-7"
+    assert not any("dimension" in note for note in shown.notes)
+
+
 def test_copies_are_counted_and_the_first_is_shown() -> None:
     shown = picture(slice_dim(mma_m16n8_accumulator((16, 8), (1, 1)), 1))
     assert shown.rows[0][1][1].label == "T4 r0"
