@@ -377,10 +377,15 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     tile = op.buffer.type.tile
     layout = access_layout(op, tile, low.unit.warps)
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
-    if plan.elements != vector or op.atom.bits not in (32, 64, 128):
+    # Registers may be in any order, but a copy keeps that of the view.
+    adjacent = min(
+        next((n for n, register in enumerate(group) if register != group[0] + n), len(group))
+        for group in plan.groups
+    )
+    if adjacent != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(
-            f"copies {op.atom.bits} bits at a time, but the buffer's layout has {plan.bits} contiguous bits, and "
-            "cp.async moves 32, 64 or 128; choose another atom"
+            f"copies {op.atom.bits} bits at a time, but the buffer's layout has {adjacent * bits} contiguous bits, "
+            "and cp.async moves 32, 64 or 128; choose another atom"
         )
     access = _Access(low, op, layout, tile, op.indices)
     when = low.scalar(op.when) if op.when is not None else None

@@ -350,3 +350,16 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// The elements are adjacent, but in another order than those of the view.
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @copy(%p: !llvm.ptr<1>, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %v = nv_tileaa.make_memref %p, shape = [%n], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<?xf16>
+    %b = nv_tileas.alloc_tensor {nv_tileas.offset = 0 : i64} : !nv_tileas.smem<1x256xf16, #nv_tileas.shared<{offset = [[2], [1], [4], [8], [16], [32], [64], [128]]}>>
+    // expected-error @below {{copies 128 bits at a time, but the buffer's layout has 16 contiguous bits, and cp.async moves 32, 64 or 128; choose another atom}}
+    nv_tileas.async.tiled_copy %v[%n], %b[%n] {atom = #cute.copy_atom<sm80_cp_async_128_f16>} : !nv_tileaa.memref<?xf16>, !nv_tileas.smem<1x256xf16, #nv_tileas.shared<{offset = [[2], [1], [4], [8], [16], [32], [64], [128]]}>>
+    nv_tileaa.return
+  }
+}

@@ -82,3 +82,11 @@ func.func @chosen(%A: memref<?x?xf16>, %B: memref<?x?xf16>, %b: i1) attributes {
   %y = tile.load_global %x[%c0, %c0] : memref<?x?xf16>
   return
 }
+
+// -----
+
+func.func @narrow() attributes {tessera.kernel} {
+  // expected-error @below {{'tile.alloc_shared' op has no layout: swizzle of 64 bytes needs rows of at least 32 elements, found 16}}
+  %s = tile.alloc_shared {swizzle = "xor", swizzle_size = 64} : memref<64x16xf16, 3>
+  return
+}
