@@ -247,7 +247,7 @@ class RewritePattern(Pattern, Generic[KindT]):
         """Rewrite `op` through `rewriter`, which inserts before it, and return True.
 
         Otherwise the pattern does not apply and must have changed nothing: return False, None, or a sentence with
-        the reason.  The greedy driver raises ValueError if that is not so.
+        the reason.  With `greedy.CHECKS_CLAIMS`, as in tests, the driver raises ValueError if that is not so.
         """
         raise AssertionError(f"pattern {self.name} has no match_and_rewrite")
 
