@@ -6,7 +6,7 @@ import struct
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.attributes import PoisonAttr, UndefAttr, ZeroAttr
-from tessera_tools.dialects.llvm.types import ArrayType, StructType
+from tessera_tools.dialects.llvm.types import LLVM_FLOATS, ArrayType, StructType
 from tessera_tools.emit.llvmir.names import escaped, symbol
 from tessera_tools.emit.llvmir.types import TypeTable, no_counterpart
 from tessera_tools.ir.attributes import Attribute, Type
@@ -61,12 +61,17 @@ def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
 
 
 def _dense(types: TypeTable, value: DenseElementsAttr, type: Type) -> str:
-    bits = value.bits()
-    if value.is_splat and not bits[0]:
-        return "zeroinitializer"
-    element = leaf_type(type)
+    bits, element, given = value.bits(), leaf_type(type), value.shaped.element
     if not isinstance(element, IntegerType | FloatType):
         raise _no_constant(value, type)
+    # Numbers of a type that LLVM does not have are stored as bits.
+    as_bits = isinstance(element, IntegerType) and not (
+        isinstance(given, FloatType) and given.keyword in LLVM_FLOATS
+    )
+    if not (element == given or as_bits) or value.shaped.num_elements != _leaves(type):
+        raise _no_constant(value, type)
+    if value.is_splat and not bits[0]:
+        return "zeroinitializer"
     if value.is_splat and isinstance(type, VectorType):
         return f"splat ({types.text(element)} {_scalar(bits[0], element)})"
     if value.is_splat:
@@ -75,6 +80,15 @@ def _dense(types: TypeTable, value: DenseElementsAttr, type: Type) -> str:
         return 'c"' + escaped(bytes(bits).decode("utf-8", "surrogateescape")) + '"'
     shown = [_scalar(b, element) for b in bits]
     return _nested(types, shown, type, element)
+
+
+def _leaves(type: Type) -> int:
+    """The number of elements of nested arrays and vectors."""
+    count = 1
+    while isinstance(type, ArrayType | VectorType):
+        count *= type.count if isinstance(type, ArrayType) else type.num_elements
+        type = type.element
+    return count
 
 
 def leaf_type(type: Type) -> Type:

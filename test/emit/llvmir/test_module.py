@@ -326,6 +326,16 @@ def refused(text: str, **options: str) -> str:
             "'llvm.mlir.global' op has a value of 1 elements, and its type '!llvm.array<2 x i32>' has 2",
         ),
         (
+            "llvm.mlir.global @g([dense<1.0> : tensor<2xf32>]) : !llvm.array<1 x array<2 x i32>>",
+            "'llvm.mlir.global' op has the value 'dense<1.000000e+00> : tensor<2xf32>', which is not a constant of "
+            "type '!llvm.array<2 x i32>'",
+        ),
+        (
+            "llvm.mlir.global @g([dense<1> : tensor<3xi32>]) : !llvm.array<1 x array<2 x i32>>",
+            "'llvm.mlir.global' op has the value 'dense<1> : tensor<3xi32>', which is not a constant of type "
+            "'!llvm.array<2 x i32>'",
+        ),
+        (
             "llvm.mlir.global @g({a}) : i32",
             "'llvm.mlir.global' op has the value '{a}', which is not a constant of type 'i32'",
         ),
