@@ -350,8 +350,11 @@ def names() -> list[str]:
 
 def page(name: str) -> str:
     """The text of the page with this file name."""
+    if name == "README.md":
+        return index_page(_registered())
     dialect = find_dialect(name.removesuffix(".md"))
-    return index_page(_registered()) if dialect is None else dialect_page(dialect)
+    assert dialect is not None, f"no dialect has the page '{name}'"
+    return dialect_page(dialect)
 
 
 def _registered() -> list[Dialect]:

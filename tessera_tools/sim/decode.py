@@ -22,7 +22,7 @@ from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.guards import converged, guarded, guarded_control, guarded_together
 from tessera_tools.sim.interfaces import HasLanes, HasPorts, Warps
-from tessera_tools.sim.operand_types import check_literal, is_register_for, reads_special
+from tessera_tools.sim.operand_types import check_literal, is_register_for, literal_value, reads_special
 from tessera_tools.sim.ports import Ports, register_row
 from tessera_tools.sim.program import (
     Address,
@@ -225,7 +225,8 @@ class Context:
     def read(self, operand: Operand, type: Type) -> int:
         """The port of a source: a register, immediate, special register or symbol's address, seen as `type`.
 
-        For a register wider than the type, the low bits are read. Raises for a narrower one.
+        Raises for a register or number of another type. Of a wider register, which ld, st and cvt may have, the low
+        bits are read.
         """
         port = self._read(operand, type)
         self._sources.add(port)
@@ -234,7 +235,7 @@ class Context:
     def _read(self, operand: Operand, type: Type) -> int:
         if isinstance(operand, Immediate):
             self._check_number(operand, type)
-            return self.constant(self._literal(operand, type), type)
+            return self.constant(literal_value(operand, type), type)
         if not isinstance(operand, Name):
             raise self.error(f"has {_what(operand)}; expected a register or a number")
         if operand.negated:
@@ -242,8 +243,7 @@ class Context:
                 raise self.error(f"negates '{operand.name}', which is not a predicate")
             raise self.error(f"has '!{operand.name}' where a negated predicate is not allowed")
         if operand.name in SPECIAL:
-            if not reads_special(self.inst):
-                raise self.error(f"uses '{operand.name}' where only mov may read it")
+            self.check_special(operand)
             return self.special(operand.name, type)
         if operand.name == "WARP_SZ":
             return self._read(Immediate(32), type)
@@ -260,7 +260,7 @@ class Context:
         if isinstance(operand, Immediate):
             self._check_number(operand, type)
             if type.kind == "f":
-                value = np.array([self._literal(operand, type)], type.dtype)
+                value = np.array([literal_value(operand, type)], type.dtype)
                 return self.constant(value.view(UNSIGNED[type.bits])[0], raw)
         if isinstance(operand, Name):
             if operand.name == "WARP_SZ":
@@ -291,8 +291,9 @@ class Context:
     def write(self, operand: Operand, type: Type) -> int:
         """The port of a destination register as `type`; `_` returns a row that is never read.
 
-        For a wider register, the port is its whole row, signed if the type is, so that `np.copyto(…, casting="unsafe")`
-        extends the value as PTX does (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+        For a wider register, which ld and cvt may have, the port is its whole row, signed if the type is, so that
+        `np.copyto(…, casting="unsafe")` extends integers and patterns as PTX does (PTX ISA, "Operand Size Exceeding
+        Instruction-Type Size"). A value of floating point is no pattern: see `write_pattern`.
         """
         if not isinstance(operand, Name):
             raise self.error(f"has {_what(operand)}; expected a destination register")
@@ -308,6 +309,17 @@ class Context:
         port = self._register(register, type)
         self._targets.add(port)
         return port
+
+    def write_pattern(self, operand: Operand, type: Type) -> int:
+        """As `write`, of a row with the bits of the type's values."""
+        if isinstance(operand, Name) and (register := self.inst.scope.register(operand.name)) is not None:
+            self._check_register(register, type)
+        return self.write(operand, TYPES[f"b{type.bits}"])
+
+    def is_wider(self, operand: Operand, type: Type) -> bool:
+        """Whether an operand is a register wider than a type."""
+        register = self.inst.scope.register(operand.name) if isinstance(operand, Name) else None
+        return register is not None and register.type.bits > type.bits
 
     def writes(self, operand: Operand, type: Type) -> list[int]:
         elements = operand.elements if isinstance(operand, Vector) else (operand,)
@@ -402,6 +414,11 @@ class Context:
         if not is_register_for(register.type, type, self.inst):
             raise self.error(f"uses '{register.name}', a {register.type} register, as {type}")
 
+    def check_special(self, operand: Name) -> None:
+        """Raise unless a special register may be this operand."""
+        if not reads_special(self.inst, operand):
+            raise self.error(f"uses '{operand.name}', which only mov and cvt of integers may read")
+
     def special(self, name: str, type: Type) -> int:
         """The port of a special register."""
         bind = SPECIAL[name]
@@ -436,24 +453,6 @@ class Context:
         owner = variable.function if variable is not None else ""
         line = variable.line if variable is not None else 0
         return self.ports.add(("symbol", operand.name, owner, line, offset, np.dtype(type.dtype)), binder)
-
-    def _literal(self, literal: Immediate, type: Type) -> int | np.generic | list[int]:
-        value = literal.value
-        if type.kind == "p":
-            return bool(value)
-        if type.kind == "f":
-            if literal.bits > 0:
-                raw = np.array([int(value)], np.uint32 if literal.bits == 32 else np.uint64)
-                return raw.view(np.float32 if literal.bits == 32 else np.float64).astype(type.dtype)[0]
-            with np.errstate(over="ignore"):  # becomes infinity
-                return type.dtype(value)
-        if literal.bits < 0:
-            raw = np.array([value], np.float32 if type.bits == 32 else np.float64)
-            value = int(raw.view(np.uint32 if type.bits == 32 else np.uint64)[0])
-        pattern = int(value) % (1 << min(type.bits, 64))
-        if type.signed and pattern >> type.bits - 1:
-            pattern -= 1 << type.bits
-        return [pattern, 0] if type.bits == 128 else pattern
 
     # -- control
 

@@ -29,7 +29,7 @@ SCALED = (
 
 REFUSED = [
     # Operands.
-    ("add.u32 %r0, %r1, %smid;", "uses '%smid' where only mov may read it"),
+    ("add.u32 %r0, %r1, %smid;", "uses '%smid', which only mov and cvt of integers may read"),
     ("abs.f32 %f0, 0;", "has a number for .f32; expected a floating-point number, such as 0f3F800000"),
     ("neg.f16 %h0, 0f3F800000;", "has a number for .f16; expected a register"),
     ("fma.rn.bf16x2 %r0, %r1, 1, %r2;", "has a number for .bf16x2; expected a register"),
@@ -289,7 +289,7 @@ REFUSED = [
     ("and.pred %p0, !%p1, %p2;", "has '!%p1' where a negated predicate is not allowed"),
     ("selp.u32 %r0, %r1, %r2, [%p0];", "has an address; expected a predicate"),
     ("add.u32 {%r0, %r1}, %r1, %r2;", "has a vector; expected a destination register"),
-    ("add.u64 %rd0, %clock64, %rd1;", "uses '%clock64' where only mov may read it"),
+    ("add.u64 %rd0, %clock64, %rd1;", "uses '%clock64', which only mov and cvt of integers may read"),
     # Copies, vectors, conversions.
     (
         "cp.async.ca.shared.global.L2::cache_hint [%r0], [%rd0], 16;",
@@ -316,7 +316,7 @@ REFUSED = [
     (
         "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
         " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};",
-        "has .kind::f8f6f4, which mma.sync of sm_90a does not; expected sm_120a or sm_121a",
+        "multiplies by .kind::f8f6f4, which mma.sync of sm_90a does not; expected sm_120a or sm_121a",
     ),
     (
         "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f32 {%r0,%r1}, {%r2,%r3}, {%r4}, {%f0,%f1,%f2,%f3};",

@@ -21,7 +21,7 @@ from tessera_tools.sim.memory import Region
 from tessera_tools.sim.order import strong_read, strong_write
 from tessera_tools.sim.program import Vector, is_sink
 from tessera_tools.sim.rounding import encode, odd_sum
-from tessera_tools.sim.types import TYPES, Type
+from tessera_tools.sim.types import Type
 from tessera_tools.sim.warp import Mask, Warp
 
 Combine = Callable[[Array, Array, Array | None], Array]
@@ -65,7 +65,6 @@ def atom(ctx: Context) -> Execute:
     operands = list(ctx.operands(count + hinted))
     targets = operands.pop(0) if returns else None
     where = operands.pop(0)
-    raw = TYPES["b128"] if type.bits == 128 else TYPES[f"b{type.bits}"]
     if operation == "cas":
         compare, sources = ctx.read_pattern(operands[0], type), [ctx.read_pattern(operands[1], type)]
     else:
@@ -77,7 +76,8 @@ def atom(ctx: Context) -> Execute:
         raise ctx.error(f"expects vectors of {vector}")
     destinations = None
     if targets is not None and not is_sink(targets):
-        destinations = ctx.writes(targets, raw)
+        elements = targets.elements if isinstance(targets, Vector) else (targets,)
+        destinations = [ctx.write_pattern(element, type) for element in elements]
     combine = _combine(operation, type, space)
     address = ctx.address(where)
     line, name = ctx.inst.line, f"{ctx.inst.opcode}.{space}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tessera_tools.sim import wide
-from tessera_tools.sim.arrays import Array, every, some
+from tessera_tools.sim.arrays import Array, OfRows, every, some
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, put
 from tessera_tools.sim.interfaces import HasLanes, HasPorts
@@ -71,7 +71,10 @@ def cvt(ctx: Context) -> Execute:
             raise ctx.error(f"to {to} needs .rni, .rzi, .rmi or .rpi")
         return computed(_to_integer(source, to, how), d, a)
     _check_rounding(ctx, to, source, how)
-    return _quick(to, source, how, d, a) or computed(_to_float(source, to, how), d, a)
+    compute = _quick(to, source, how) or _to_float(source, to, how)
+    if to.is_float and ctx.is_wider(target, to):
+        return computed(lambda row: compute(row).view(UNSIGNED[to.bits]), d, a)
+    return computed(compute, d, a)
 
 
 _SCALARS = ("f16", "bf16", "f32", "f64")
@@ -227,20 +230,20 @@ def f16_patterns(row: Array) -> Array:
     return np.where(bits & np.uint16(0x7FFF) > np.uint16(0x7C00), np.uint16(0x7FFF), bits)
 
 
-def _quick(to: Type, source: Type, how: _How, d: int, a: int) -> Execute | None:
+def _quick(to: Type, source: Type, how: _How) -> OfRows | None:
     """The conversions that a NumPy cast performs exactly."""
     if how.ftz or how.sat or how.finite or how.relu or how.rounding not in ("", "rn"):
         return None
     names = source.name, to.name
     if names == ("f32", "f16"):
-        return computed(lambda row: f16_patterns(row).view(np.float16), d, a)
+        return lambda row: f16_patterns(row).view(np.float16)
     if names == ("f32", "bf16"):
-        return computed(bf16_patterns, d, a)
+        return bf16_patterns
     if names == ("bf16", "f32"):
-        return computed(lambda row: (row.astype(np.uint32) << np.uint32(16)).view(np.float32), d, a)
+        return lambda row: (row.astype(np.uint32) << np.uint32(16)).view(np.float32)
     if to.name in ("f32", "f64") and source.kind in "us":
         dtype = to.dtype
-        return computed(lambda row: row.astype(dtype), d, a)
+        return lambda row: row.astype(dtype)
     if names == ("f16", "f32"):
 
         def widen(row: Array) -> Array:
@@ -250,7 +253,7 @@ def _quick(to: Type, source: Type, how: _How, d: int, a: int) -> Execute | None:
                 result.view(np.uint32)[nan] = 0x7FFFFFFF
             return result
 
-        return computed(widen, d, a)
+        return widen
     return None
 
 
@@ -338,7 +341,7 @@ def cvt_pack(ctx: Context) -> Execute:
     u32 = TYPES["u32"]
     sources = [ctx.read(operands[1], source), ctx.read(operands[2], source)]
     if carries:
-        sources.append(ctx.read(operands[3], u32))
+        sources.append(ctx.read(operands[3], TYPES["b32"]))
     below = (1 << bits) - 1
 
     def compute(a: Array, b: Array, *rest: Array) -> Array:

@@ -50,10 +50,13 @@ def _qualifiers(ctx: Context) -> tuple[str, str, int, Type]:
     ctx.flag("nc")
     for level in _LEVELS:
         ctx.flag(level)
-    # The cache policy is the last operand; it has no effect on values.
-    ctx.operands(3 if ctx.flag("L2::cache_hint") else 2)
+    hinted = ctx.flag("L2::cache_hint")
     count = int(ctx.choose("v2", "v4", "v8", default="v1")[1:])
-    return order, space, count, ctx.type(*_TYPES)
+    type = ctx.type(*_TYPES)
+    if not ctx.remaining():
+        # The cache policy is the last operand; it has no effect on values.
+        ctx.operands(2 + hinted)
+    return order, space, count, type
 
 
 def _elements(ctx: Context, operand: Operand, count: int) -> tuple[Operand, ...]:
@@ -77,7 +80,7 @@ def ld(ctx: Context) -> Execute:
     address = ctx.address(source)
     width = type.bytes * count
     destinations = [
-        (column, ctx.write(element, type))
+        (column, ctx.write_pattern(element, type) if type.is_float else ctx.write(element, type))
         for column, element in enumerate(_elements(ctx, target, count))
         if not is_sink(element)
     ]
@@ -89,7 +92,8 @@ def ld(ctx: Context) -> Execute:
     )
     direct = space not in ("generic", "shared::cluster", "param", "const")
     strong = order != "weak"
-    dtype = type.dtype
+    # A floating-point number in a wider register is a pattern below zeros.
+    dtype = TYPES[f"b{type.bits}"].dtype if type.is_float else type.dtype
 
     def fetch(warp: Warp, mask: Mask) -> Array:
         addresses = address(warp)
@@ -187,7 +191,7 @@ def st(ctx: Context) -> Execute:
         raise ctx.error(f"writes to .{space}, which is read-only here")
     address = ctx.address(target)
     width = type.bytes * count
-    bits = TYPES["b128"] if type.bits == 128 else TYPES[f"b{type.bits}"]
+    bits = TYPES[f"b{type.bits}"]
     sources = [ctx.read_pattern(element, type) for element in _elements(ctx, source, count)]
     line = ctx.inst.line
     direct = space not in ("generic", "shared::cluster")

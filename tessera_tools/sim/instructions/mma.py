@@ -168,7 +168,7 @@ def mma(ctx: Context) -> Execute:
         return scaled(ctx)
     kind = ctx.choose("kind::f8f6f4", default="")
     if kind:
-        require_target(ctx, f"has .{kind}")
+        require_target(ctx, f"multiplies by .{kind}")
     shape = ctx.choose(*_ALL_SHAPES)
     layouts = ctx.choose("row", "col"), ctx.choose("row", "col")
     saturate = ctx.flag("satfinite")

@@ -28,6 +28,7 @@ def mov(ctx: Context) -> Execute:
     if isinstance(source, Name) and source.name in VARYING:
         if type.kind == "p":
             raise ctx.error(f"moves {source.name} to a predicate")
+        ctx.check_special(source)
         value = VARYING[source.name]
         destination = ctx.write(target, TYPES[f"u{type.bits}"])
         limit = 1 << type.bits

@@ -328,7 +328,9 @@ def _operands(ctx: Context, operands: Sequence[Operand], access: _Access) -> tup
 
 
 def _slots(ctx: Context, operand: Operand, count: int, *, write: bool) -> Array:
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    if not isinstance(operand, Vector):
+        raise ctx.error(f"has no list of registers in braces; expected {count}")
+    elements = operand.elements
     if len(elements) != count:
         raise ctx.error(f"has {len(elements)} registers; expected {count}")
     slots: list[int] = []
@@ -407,7 +409,7 @@ def _load(
     reduce: Callable[[Array], Array],
 ) -> Execute:
     slots = _slots(ctx, target, access.registers, write=True)
-    extra = int(_slots(ctx, result, 1, write=True)[0]) if result is not None else None
+    extra = int(_slots(ctx, Vector((result,)), 1, write=True)[0]) if result is not None else None
     registers = frozenset(registers_of(ctx.inst, [target, *([result] if result is not None else [])]))
     what = f"'tcgen05.ld' at PTX line {access.line}"
 

@@ -261,3 +261,13 @@ def test_pack_clamps_and_joins() -> None:
 )  # fmt: skip
 def test_a_form_that_ptx_does_not_have_is_refused_at_load(body: str) -> None:
     assert body.split(maxsplit=1)[0] in refused(body)
+
+
+def test_a_float_in_a_wider_register_is_a_pattern_below_zeros() -> None:
+    """PTX ISA, "Operand Size Exceeding Instruction-Type Size"."""
+    x = np.array([1.5, -2.0, np.inf, 0.0], np.float32)
+    whole = np.trunc(x)
+    assert (
+        evaluate("cvt.rn.f16.f32 %d0, %a;", "u4", x).tolist() == x.astype(np.float16).view(np.uint16).tolist()
+    )
+    assert evaluate("cvt.rzi.f32.f32 %d0, %a;", "u8", x).tolist() == whole.view(np.uint32).tolist()

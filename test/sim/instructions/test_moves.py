@@ -37,6 +37,27 @@ def test_special_registers_and_constants() -> None:
     assert evaluate("mov.f64 %d0, 0d3FF8000000000000;", "f8", x)[0] == 1.5
 
 
+def test_a_float_is_loaded_into_a_wider_register_below_zeros() -> None:
+    """PTX ISA, "Operand Size Exceeding Instruction-Type Size"."""
+    body = """
+  ld.global.f32 %rd5, [%rd0]; st.global.u64 [%rd0], %rd5;
+  ld.global.s16 %rd5, [%rd0+8]; st.global.u64 [%rd0+8], %rd5;
+"""
+    _, (out,) = run(kernel(body), np.array([0xDEAD3FC00000, 0xFFFE], np.uint64), block=(1,))
+    assert [hex(value) for value in out] == ["0x3fc00000", "0xfffffffffffffffe"]
+
+
+def test_the_cluster_is_explicit_or_not() -> None:
+    x = np.zeros(1, np.uint32)
+    assert evaluate("mov.pred %p0, %is_explicit_cluster; selp.b32 %d0, 7, 9, %p0;", "u4", x).tolist() == [9]
+
+
+def test_special_registers_are_elements_of_vectors() -> None:
+    body = "mov.u32 %r1, 5; st.global.v2.u32 [%rd0], {%ntid.x, %r1};"
+    _, (out,) = run(kernel(body), np.zeros(2, np.uint32), block=(1,))
+    assert out.tolist() == [1, 5]
+
+
 def test_generic_addresses_lead_back_to_their_space() -> None:
     body = """
   mov.u32 %r0, s; cvt.u64.u32 %rd5, %r0; cvta.shared.u64 %rd6, %rd5; mov.u32 %r1, 77; st.u32 [%rd6], %r1;
