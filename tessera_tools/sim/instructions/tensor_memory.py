@@ -321,20 +321,18 @@ def _operands(ctx: Context, operands: Sequence[Operand], access: _Access) -> tup
     """The address, and the split of .16x32bx2."""
     wanted = 1 + (access.name == "16x32bx2")
     if len(operands) != wanted or not isinstance(operands[0], Address):
-        raise ctx.error(
-            "needs [taddr]" + (" and the number of columns between the halves" if wanted == 2 else "")
-        )
+        more = " and the number of columns between the halves" if wanted == 2 else ""
+        raise ctx.error(f"needs [taddr]{more}")
     return operands[0], operands[1] if wanted == 2 else None
 
 
 def _slots(ctx: Context, operand: Operand, count: int, *, write: bool) -> Array:
     if not isinstance(operand, Vector):
         raise ctx.error(f"has no list of registers in braces; expected {count}")
-    elements = operand.elements
-    if len(elements) != count:
-        raise ctx.error(f"has {len(elements)} registers; expected {count}")
+    if len(operand.elements) != count:
+        raise ctx.error(f"has {len(operand.elements)} registers; expected {count}")
     slots: list[int] = []
-    for element in elements:
+    for element in operand.elements:
         (ctx.write if write else ctx.read)(element, TYPES["b32"])
         register = next(iter(registers_of(ctx.inst, [element])), None)
         if register is None or register[0] != 32:
