@@ -289,6 +289,7 @@ REFUSED = [
     ("and.pred %p0, !%p1, %p2;", "has '!%p1' where a negated predicate is not allowed"),
     ("selp.u32 %r0, %r1, %r2, [%p0];", "has an address; expected a predicate"),
     ("add.u32 {%r0, %r1}, %r1, %r2;", "has a vector; expected a destination register"),
+    ("cvt.u64.u32 %rd0, %clock;", "uses '%clock' where only mov may read it"),
     ("add.u64 %rd0, %clock64, %rd1;", "uses '%clock64', which only mov and cvt of integers may read"),
     # Copies, vectors, conversions.
     (
@@ -415,6 +416,7 @@ ELSEWHERE = [
         "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r2, {%r3, %r4, %r5, %r6};",
         "needs a predicate enable-input-d",
     ),
+    ("sm_100a", "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, %r1;", "needs [taddr]"),
     (
         "sm_100a",
         "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %rd0}, [%r2];",
@@ -493,6 +495,7 @@ NOT_SIMULATED = [
 """What exists, but the simulated GPU does not support."""
 
 LENIENT = [
+    "cvt.u64.u32 %rd0, %clock;",
     "ld.global.u32 %r0, [%h0];",
     "rcp.rn.ftz.f64 %d0, %d1;",
     "mov.u16 %h0, s;",
