@@ -37,6 +37,7 @@ from tessera_tools.sim.program import (
     RegisterDeclaration,
     Variable,
     Vector,
+    elements_of,
 )
 from tessera_tools.sim.special import SPECIAL
 from tessera_tools.sim.straight import Straight, straight_of
@@ -257,16 +258,15 @@ class Context:
     def read_pattern(self, operand: Operand, type: Type) -> int:
         """As `read`, of a row with the bits of the type's values."""
         raw = TYPES[f"b{type.bits}"]
+        if isinstance(operand, Name) and operand.name == "WARP_SZ":
+            operand = Immediate(32)
         if isinstance(operand, Immediate):
             self._check_number(operand, type)
             if type.kind == "f":
                 value = np.array([literal_value(operand, type)], type.dtype)
                 return self.constant(value.view(UNSIGNED[type.bits])[0], raw)
-        if isinstance(operand, Name):
-            if operand.name == "WARP_SZ":
-                self._check_number(Immediate(32), type)
-            elif (register := self.inst.scope.register(operand.name)) is not None:
-                self._check_register(register, type)
+        elif isinstance(operand, Name) and (register := self.inst.scope.register(operand.name)) is not None:
+            self._check_register(register, type)
         return self.read(operand, raw)
 
     def read_sum(self, operand: Operand, type: Type) -> tuple[int, int]:
@@ -277,8 +277,7 @@ class Context:
 
     def reads(self, operand: Operand, type: Type) -> list[int]:
         """The ports of a vector's elements; for a scalar operand, a list of one."""
-        elements = operand.elements if isinstance(operand, Vector) else (operand,)
-        return [self.read(element, type) for element in elements]
+        return [self.read(element, type) for element in elements_of(operand)]
 
     def predicate(self, operand: Operand) -> tuple[int, bool]:
         """Port of a predicate source, and whether it is negated."""
@@ -322,8 +321,7 @@ class Context:
         return register is not None and register.type.bits > type.bits
 
     def writes(self, operand: Operand, type: Type) -> list[int]:
-        elements = operand.elements if isinstance(operand, Vector) else (operand,)
-        return [self.write(element, type) for element in elements]
+        return [self.write(element, type) for element in elements_of(operand)]
 
     def number(self, operand: Operand) -> int | None:
         """The value of an integer literal as an operand of 64 bits; None for any other operand."""

@@ -25,6 +25,7 @@ __all__ = [
     "SourceLocation",
     "Variable",
     "Vector",
+    "elements_of",
     "is_sink",
 ]
 
@@ -81,6 +82,11 @@ class Group:
 
 
 Operand = Name | Immediate | Address | Vector | Pair | Group
+
+
+def elements_of(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector; a scalar operand is its only element."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def is_sink(operand: Operand) -> bool:

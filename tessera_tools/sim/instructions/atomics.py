@@ -19,7 +19,7 @@ from tessera_tools.sim.instructions.floating import Element, element_of
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.memory import Region
 from tessera_tools.sim.order import strong_read, strong_write
-from tessera_tools.sim.program import Vector, is_sink
+from tessera_tools.sim.program import Vector, elements_of, is_sink
 from tessera_tools.sim.rounding import encode, odd_sum
 from tessera_tools.sim.types import Type
 from tessera_tools.sim.warp import Mask, Warp
@@ -68,16 +68,14 @@ def atom(ctx: Context) -> Execute:
     if operation == "cas":
         compare, sources = ctx.read_pattern(operands[0], type), [ctx.read_pattern(operands[1], type)]
     else:
-        elements = operands[0].elements if isinstance(operands[0], Vector) else (operands[0],)
-        compare, sources = None, [ctx.read_pattern(element, type) for element in elements]
+        compare, sources = None, [ctx.read_pattern(element, type) for element in elements_of(operands[0])]
     if len(sources) != vector or (
         vector > 1 and isinstance(targets, Vector) and len(targets.elements) != vector
     ):
         raise ctx.error(f"expects vectors of {vector}")
     destinations = None
     if targets is not None and not is_sink(targets):
-        elements = targets.elements if isinstance(targets, Vector) else (targets,)
-        destinations = [ctx.write_pattern(element, type) for element in elements]
+        destinations = [ctx.write_pattern(element, type) for element in elements_of(targets)]
     combine = _combine(operation, type, space)
     address = ctx.address(where)
     line, name = ctx.inst.line, f"{ctx.inst.opcode}.{space}"

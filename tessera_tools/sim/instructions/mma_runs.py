@@ -21,7 +21,7 @@ from tessera_tools.sim.decode import Context
 from tessera_tools.sim.elements import split
 from tessera_tools.sim.fragments import Fragment
 from tessera_tools.sim.products import Product
-from tessera_tools.sim.program import Name, Operand, Vector
+from tessera_tools.sim.program import Name, Operand, elements_of
 
 __all__ = ["Recipe", "Run", "join"]
 
@@ -109,9 +109,8 @@ class Run:
 
 def slots_of(ctx: Context, operand: Operand) -> list[int] | None:
     """The slots of a fragment's registers; None if one is not a 32-bit register."""
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
     found: list[int] = []
-    for element in elements:
+    for element in elements_of(operand):
         register = ctx.inst.scope.register(element.name) if isinstance(element, Name) else None
         if register is None or register.type.bits != 32:
             return None

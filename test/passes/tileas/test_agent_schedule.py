@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from main_loop import main_loop
 
 from tessera_tools.analysis.modulo_scheduling import Schedule
-from tessera_tools.parser import parse_module
-from tessera_tools.passes.manager import PassManager
-from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.tileas.agent_schedule import AgentLoop
 from tessera_tools.passes.tileas.products import choose
-from tessera_tools.passes.tileas.schedule import innermost_loops
-from tessera_tools.planning.kernel import kernels, target_of
-
-CORPUS = Path(__file__).parents[2] / "corpus"
 
 
 def agent_loop(name: str, target: str) -> AgentLoop:
     """The main loop of a corpus kernel."""
-    module = parse_module((CORPUS / f"{name}.mlir").read_text(), f"{name}.mlir")
-    pipeline = Pipeline("builtin.module")
-    for text in (
-        f"convert-cuda-tile-to-tileaa{{gpu-name={target}}}",
-        "canonicalize",
-        "cse",
-        "convert-tileaa-to-tileas",
-    ):
-        pipeline.add(parse_pass(text))
-    PassManager(pipeline).run(module)
-    [kernel] = kernels(module)
-    [loop] = innermost_loops(kernel)
-    return AgentLoop(loop, target_of(module), choose(kernel))
+    kernel, loop, gpu = main_loop(name, target)
+    return AgentLoop(loop, gpu, choose(kernel))
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])

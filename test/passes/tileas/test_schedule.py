@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from main_loop import main_loop
 
 from tessera_tools.analysis.tile_costs import cost_of
 from tessera_tools.diagnostics import DiagnosticError
@@ -13,33 +12,19 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.tileas.schedule import innermost_loops
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
-from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.target import lookup, targets
 from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing
 
-CORPUS = Path(__file__).parents[2] / "corpus"
 ATTENTION = "attention_causal_bf16_d128"
 GEMM = "gemm_f16_128x256x64"
 
 
 def scheduled(name: str, target: str, most: int = 0) -> ScheduledLoop:
     """The main loop of a corpus kernel."""
-    module = parse_module((CORPUS / f"{name}.mlir").read_text(), f"{name}.mlir")
-    pipeline = Pipeline("builtin.module")
-    for text in (
-        f"convert-cuda-tile-to-tileaa{{gpu-name={target}}}",
-        "canonicalize",
-        "cse",
-        "convert-tileaa-to-tileas",
-    ):
-        pipeline.add(parse_pass(text))
-    PassManager(pipeline).run(module)
-    [kernel] = kernels(module)
-    [loop] = innermost_loops(kernel)
-    return ScheduledLoop(loop, target_of(module), most)
+    _, loop, gpu = main_loop(name, target)
+    return ScheduledLoop(loop, gpu, most)
 
 
 def products(loop: ScheduledLoop) -> list[int]:
