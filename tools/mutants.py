@@ -142,15 +142,15 @@ def _is_of_function(before: str, after: str, path: str) -> bool:
 # -- runs of the tests
 
 
-def _pytest(order: dict[str, Any], arguments: list[str]) -> list[Any]:
+def run_pytest(order: dict[str, Any], arguments: list[str]) -> list[Any]:
     """Run pytest with the plugin and an order; what it wrote."""
     out = Path(order["out"])
     out.unlink(missing_ok=True)
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(order, file)
         file.flush()
-        path = os.pathsep.join([str(ROOT), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": path, VARIABLE: file.name}
+        folders = [str(ROOT), str(ROOT / "tools"), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), VARIABLE: file.name}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "mutation_plugin", *arguments]
         done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
     # 1: a test failed; 5: none was run, as the judge runs them.
@@ -213,7 +213,7 @@ def main() -> int:
     measured = folder / "executed.jsonl"
     if not options.measured:
         workers = ["-n", str(options.jobs), "--dist=worksteal"] if options.jobs > 1 else []
-        _pytest({**order, "mode": "measure", "out": str(measured)}, [*workers, *options.tests])
+        run_pytest({**order, "mode": "measure", "out": str(measured)}, [*workers, *options.tests])
     executed: dict[int, list[tuple[str, float]]] = {}
     for line in measured.read_text().splitlines():
         name, seconds, numbers = json.loads(line)
@@ -231,7 +231,7 @@ def main() -> int:
     order |= {"jobs": options.jobs, "seconds": limits, "out": str(folder / "outcomes.jsonl")}
     files = sorted({name.partition("::")[0] for names in tests.values() for name in names})
     found = {
-        outcome["number"]: outcome for outcome in _pytest(order, ["-s", "-p", "no:cacheprovider", *files])
+        outcome["number"]: outcome for outcome in run_pytest(order, ["-s", "-p", "no:cacheprovider", *files])
     }
     for mutant in mutants:
         outcome = found[mutant.number]

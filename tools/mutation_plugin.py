@@ -44,6 +44,13 @@ _PROGRESS = 1.0
 """CPU seconds by which a process that still computes differs from one that waits for ever."""
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Before the sources are imported: their caches tell what a result has executed."""
+    if json.loads(Path(os.environ[VARIABLE]).read_text())["mode"] == "measure":
+        remember_in_caches(HITS)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Read the order; a process that only distributes the tests has none."""
     order = json.loads(Path(os.environ[VARIABLE]).read_text())
@@ -51,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if order["mode"] == "judge":
         config.pluginmanager.register(Judge(mutants, order))
     elif hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        config.pluginmanager.register(Measure(mutants, Path(order["out"])))
+        config.pluginmanager.register(Measure(mutants, Path(order["out"]), HITS))
 
 
 def _load(mutants: Iterable[Mutant]) -> dict[str, list[FunctionType]]:
@@ -65,41 +72,87 @@ def _load(mutants: Iterable[Mutant]) -> dict[str, list[FunctionType]]:
 # -- measuring
 
 
+class Hits:
+    """The mutants that a test executes. What is computed once, for several tests, is executed by each of them."""
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+
+    def add(self, *numbers: int) -> None:
+        """What a marked statement calls."""
+        self.numbers.update(numbers)
+
+    @contextlib.contextmanager
+    def apart(self) -> Generator[set[int]]:
+        """The mutants that the body executes; they count outside as well."""
+        before, mine = self.numbers, set[int]()
+        self.numbers = mine
+        try:
+            yield mine
+        finally:
+            before |= mine
+            self.numbers = before
+
+    def remembering(self, make: Callable[..., Any], cache: Callable[..., Any]) -> Any:
+        """A function whose results are kept with what they executed."""
+
+        @cache
+        def made(*args: Any, **options: Any) -> tuple[Any, frozenset[int]]:
+            with self.apart() as mine:
+                result = make(*args, **options)
+            return result, frozenset(mine)
+
+        @functools.wraps(make)
+        def remembered(*args: Any, **options: Any) -> Any:
+            result, mine = made(*args, **options)
+            if mine:
+                self.numbers.update(mine)
+            return result
+
+        for name in ("cache_clear", "cache_info"):
+            setattr(remembered, name, getattr(made, name))
+        return remembered
+
+
+HITS = Hits()
+
+
+def remember_in_caches(hits: Hits) -> None:
+    """Have functools.cache and functools.lru_cache keep, with each result, what it executed."""
+    plain = functools.lru_cache
+
+    def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+        if callable(maxsize):
+            return hits.remembering(maxsize, plain)
+        return lambda make: hits.remembering(make, plain(maxsize, typed))
+
+    functools.lru_cache = lru_cache  # pyright: ignore[reportAttributeAccessIssue]
+    functools.cache = lru_cache(None)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 class Measure:
     """Writes what each test executes, and what it costs."""
 
-    def __init__(self, mutants: list[Mutant], out: Path) -> None:
+    def __init__(self, mutants: list[Mutant], out: Path, hits: Hits) -> None:
         import run_cache
 
-        self.mutants, self.out = mutants, out
-        self.hits: set[int] = set()
-        # A result that the run shares is of every test that asks for it.
-        run_cache.once_in_a_run = self._remembering
+        self.mutants, self.out, self.hits = mutants, out, hits
+        self.fixtures: dict[object, set[int]] = {}
+        """Fixture → what its present value has executed."""
+        # Each worker computes for itself what a run shares.
+        run_cache.once_in_a_run = functools.cache
 
-    def _remembering(self, make: Callable[..., Any]) -> Any:
-        known: dict[str, tuple[Any, set[int]]] = {}
-
-        @functools.wraps(make)
-        def shared(*args: Any, **options: Any) -> Any:
-            key = repr((args, sorted(options.items())))
-            if key not in known:
-                before, self.hits = self.hits, set()
-                try:
-                    result = make(*args, **options)
-                finally:
-                    mine, self.hits = self.hits, before | self.hits
-                known[key] = result, mine
-            result, hits = known[key]
-            self.hits |= hits
-            return result
-
-        shared.cache_clear = known.clear  # pyright: ignore[reportAttributeAccessIssue]
-        return shared
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+        """A value of a module, class or session is of every test that asks for it."""
+        with self.hits.apart() as mine:
+            self.fixtures[fixturedef] = mine
+            return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> None:
         """Mark the statements, after all imports."""
-        setattr(builtins, HIT, lambda *numbers: self.hits.update(numbers))
+        setattr(builtins, HIT, self.hits.add)
         functions = _load(self.mutants)
         lines: dict[str, dict[int, list[int]]] = {}
         for mutant in self.mutants:
@@ -113,10 +166,13 @@ class Measure:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Around setup, test and teardown."""
-        self.hits.clear()
         before = _cpu_seconds()
-        result = yield
-        line = json.dumps([item.nodeid, round(_cpu_seconds() - before, 3), sorted(self.hits)])
+        with self.hits.apart() as mine:
+            result = yield
+        for definitions in vars(item)["_fixtureinfo"].name2fixturedefs.values():
+            for definition in definitions:
+                mine |= self.fixtures.get(definition, set())
+        line = json.dumps([item.nodeid, round(_cpu_seconds() - before, 3), sorted(mine)])
         with self.out.open("a") as file:
             file.write(line + "\n")
         return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import subprocess
@@ -133,6 +134,61 @@ def test_tests_that_were_written_for_the_source_are_some_turns_ahead() -> None:
     assert order[:21] == [f"test/x/the-pass.mlir::{n:02}" for n in range(21)]
     assert turns["test/x/the-pass.mlir"] < turns["test/x/g.py"] < turns["test/a.py"]
     assert order.index("test/a.py::05") < order.index("test/x/g.py::20")
+
+
+def test_what_a_cache_keeps_is_executed_by_every_test_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functools, "lru_cache", functools.lru_cache)
+    monkeypatch.setattr(functools, "cache", functools.cache)
+    hits = mutation_plugin.Hits()
+    mutation_plugin.remember_in_caches(hits)
+
+    @functools.lru_cache
+    def inner(x: int) -> int:
+        hits.add(x)
+        return x
+
+    @functools.cache
+    def outer(x: int) -> int:
+        hits.add(10 + x)
+        return inner(x)
+
+    found: list[set[int]] = []
+    for function, argument in ((inner, 1), (outer, 1), (outer, 1), (outer, 2), (inner, 2)):
+        with hits.apart() as mine:
+            assert function(argument) == argument
+        found.append(mine)
+    assert found == [{1}, {1, 11}, {1, 11}, {2, 12}, {2}]
+    assert hits.numbers == {1, 2, 11, 12}
+    assert outer.cache_info().hits == 1
+
+
+TESTS_OF_A_FIXTURE = """
+import pytest
+from tessera_tools.layout import f2
+
+@pytest.fixture(scope="module")
+def rank():
+    return f2.rank([1, 2])
+
+def test_one(rank): assert rank
+def test_two(rank): assert rank == 2
+def test_three(): pass
+"""
+
+
+def test_what_a_fixture_of_a_module_executes_is_executed_by_each_of_its_tests(tmp_path: Path) -> None:
+    path = "tessera_tools/layout/f2.py"
+    text = (ROOT / path).read_text()
+    line = text.splitlines().index("def rank(columns: Iterable[int]) -> int:") + 1
+    while not text.splitlines()[line - 1].startswith("    return"):
+        line += 1
+    (tmp_path / "test_ranks.py").write_text(TESTS_OF_A_FIXTURE)
+    mutant = {"number": 7, "path": path, "line": line, "operator": "", "code": text}
+    order = {"mode": "measure", "mutants": [mutant], "out": str(tmp_path / "executed")}
+    found = mutants.run_pytest(order, [str(tmp_path / "test_ranks.py")])
+    assert {name.rpartition("::")[2]: numbers for name, _, numbers in found} == {
+        "test_one": [7], "test_two": [7], "test_three": [],
+    }  # fmt: skip
 
 
 @pytest.mark.slow
