@@ -68,7 +68,7 @@ class OpState:
     """
 
     __slots__ = (
-        "argument_locations", "attributes", "block_arguments", "definition", "known", "operand_tokens", "parser",
+        "argument_locations", "attributes", "block_arguments", "definition", "operand_tokens", "parser",
         "regions", "start", "successors", "value_types",
     )  # fmt: skip
 
@@ -86,8 +86,6 @@ class OpState:
         """Entry arguments of the op's first region that are bound by the syntax before the region."""
         self.argument_locations: dict[int, Location] = {}
         """Explicit locations of entry arguments, by the offset of their names."""
-        self.known: dict[str, Known] = {}
-        """By field name, after types are resolved."""
 
     def operand(self, field: str, token: Token) -> None:
         """Append one operand to a field."""

@@ -134,7 +134,7 @@ class Builder(Scopes):
     def _finish(self, op_class: type[Op], state: OpState, location: Location) -> Operation:
         definition = op_class.definition
         attributes = state.attributes
-        known = state.known
+        known: dict[str, Known] = {}
         for field in definition.attributes:
             value = attributes.get(field.key)
             known[field.name] = value if value is not None else field.default

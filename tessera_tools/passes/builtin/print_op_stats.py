@@ -22,7 +22,7 @@ class PrintOpStats(Pass):
     json_: bool = option(False, "print a JSON object")
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        counts = Counter([op.name, *(inner.name for inner in op.walk() if inner is not op)])
+        counts = Counter([op.name, *(inner.name for inner in op.walk())])
         ordered = dict(sorted(counts.items()))
         sys.stderr.write(_as_json(ordered) if self.json_ else _as_table(ordered))
         return False

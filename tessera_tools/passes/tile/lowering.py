@@ -251,7 +251,7 @@ class Lowering:
 
     def written(self, region_owner: Operation) -> list[Value]:
         """Fragments defined outside an op with regions that nested ops write, in order."""
-        inside = {r for op in region_owner.walk() if op is not region_owner for r in op.results}
+        inside = {r for op in region_owner.walk() for r in op.results}
         found: dict[Value, None] = {}
         for op in region_owner.walk():
             for value in writes_of(op):

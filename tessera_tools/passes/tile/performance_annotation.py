@@ -75,7 +75,7 @@ def _annotate(function: Operation, context: PassContext) -> None:
     threads = function.attributes.get(THREADS)
     count = threads.value if isinstance(threads, IntegerAttr) else DEFAULT_THREADS
     for op in function.walk():
-        if isinstance(op, scf.For) and not any(isinstance(o, scf.For) for o in op.walk() if o is not op):
+        if isinstance(op, scf.For) and not any(isinstance(o, scf.For) for o in op.walk()):
             op.attributes[HOT] = UNIT
             op.attributes[UNROLL_HINT] = i64(unroll_factor(op, count))
             context.count("loops")
@@ -101,7 +101,7 @@ def unroll_factor(loop: scf.For, threads: int = DEFAULT_THREADS) -> int:
     count, so that there is no remainder.  A loop with an unknown trip count needs a second body for the remainder,
     which is also counted.
     """
-    size = max(1, sum(instructions(op, threads) for op in loop.walk() if op is not loop))
+    size = max(1, sum(instructions(op, threads) for op in loop.walk()))
     trips = loop.trip_count
     if trips is not None and trips * size <= INSTRUCTIONS:
         return max(1, trips)

@@ -66,7 +66,7 @@ class Groups:
 
     def advances(self, loop: Operation) -> tuple[bool, bool]:
         """Whether a loop commits groups; whether it waits for some."""
-        inner = [op for op in loop.walk() if op is not loop]
+        inner = list(loop.walk())
         waited = any(self.waits.get(op) or self.before.get(op) for op in inner)
         return any(op in self.commits for op in inner), waited
 

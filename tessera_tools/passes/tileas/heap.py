@@ -26,7 +26,7 @@ def _ends(alloc: Operation) -> list[Operation]:
     while op is not None:
         if op.next_op is None:
             found.append(op)
-        found += [inner for inner in op.walk() if inner is not op and _leaves(inner, op)]
+        found += [inner for inner in op.walk() if _leaves(inner, op)]
         op = op.next_op
     return found
 

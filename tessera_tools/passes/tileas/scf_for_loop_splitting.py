@@ -139,7 +139,7 @@ class _Split:
         if self.facts.fact(loop.step).lower < 1 or (self.wraps and self.facts.fact(loop.lower).lower < 0):
             return False
         elements = 0
-        for inner in [op for op in loop.walk() if op is not loop]:
+        for inner in list(loop.walk()):
             if isinstance(inner, (LoopLike, *_WHOLE)) or inner.name.startswith("nv_tileas.async."):
                 return False
             elements += sum(self.held(r.type) for r in inner.results)

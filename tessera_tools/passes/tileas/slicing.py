@@ -66,7 +66,7 @@ class Slicing(Pass):
         given = loop.attributes.get(SLICE_COUNT)
         if given is None:
             innermost = isinstance(loop, scf.For) and not any(
-                isinstance(inner, LoopLike) for inner in loop.walk() if inner is not loop
+                isinstance(inner, LoopLike) for inner in loop.walk()
             )
             return self.slice_count if self.slice_count and innermost else None
         if not isinstance(given, IntegerAttr):

@@ -19,11 +19,10 @@ from tessera_tools.sim.arrays import Array, OfRows, every, some
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.interfaces import HasLanes, HasPorts
-from tessera_tools.sim.program import Name, Operand
 from tessera_tools.sim.rounding import FORMATS, Format, decode, encode
 from tessera_tools.sim.types import SIGNED, TYPES, UNSIGNED, Type
 
-__all__ = ["Element", "arithmetic", "destination", "element_of", "extreme", "fma", "fused_f32", "minimum"]
+__all__ = ["Element", "arithmetic", "element_of", "extreme", "fma", "fused_f32", "minimum"]
 
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF)
@@ -99,14 +98,6 @@ def element_of(type: Type) -> Element:
         return Element(type, None, 64, 1)
     name, count = _COUNTS[type.name]
     return Element(type, FORMATS[name], type.bits // count, count)
-
-
-def destination(ctx: Context, operand: Operand, type: Type) -> int:
-    """The port of a destination whose register must have the type's width."""
-    register = ctx.inst.scope.register(operand.name) if isinstance(operand, Name) else None
-    if register is not None and register.type.bits != type.bits:
-        raise ctx.error(f"writes {type} to '{operand.name}', a {register.type} register")  # type: ignore[union-attr]
-    return ctx.write(operand, type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +222,7 @@ def arithmetic(ctx: Context) -> Execute:
     narrow = _narrow(ctx, type)
     finish = _finish(ctx, type)
     target, first, second = ctx.operands(3)
-    d = destination(ctx, target, type)
+    d = ctx.write(target, type)
     element = element_of(type)
     b = ctx.read(second, type)
     if narrow is not None:
@@ -283,7 +274,7 @@ def fma(ctx: Context) -> Execute:
         if relu and finish.sat:
             raise ctx.error("has both .sat and .relu")
     target, first, second, third = ctx.operands(4)
-    d = destination(ctx, target, type)
+    d = ctx.write(target, type)
     element = element_of(type)
     c = ctx.read(third, type)
     if narrow is not None:
@@ -354,7 +345,7 @@ def minimum(ctx: Context) -> Execute:
     operands = ctx.operands(3, 4) if type.name == "f32" else ctx.operands(3)
     if (magnitudes and not xorsign) and len(operands) != 4:
         raise ctx.error("has .abs without .xorsign")
-    d = destination(ctx, operands[0], type)
+    d = ctx.write(operands[0], type)
     sources = [ctx.read(operand, type) for operand in operands[1:]]
     pick = extreme(element, largest, propagate)
 
@@ -432,7 +423,7 @@ def sign_change(ctx: Context) -> Execute:
     ftz = ctx.flag("ftz") if type.name in ("f32", "f16", "f16x2") else False
     element = element_of(type)
     target, source = ctx.operands(2)
-    d, a = destination(ctx, target, type), ctx.read(source, type)
+    d, a = ctx.write(target, type), ctx.read(source, type)
     negates = ctx.inst.opcode == "neg"
 
     def execute(warp: HasPorts, mask: HasLanes) -> None:
@@ -449,7 +440,7 @@ def copysign(ctx: Context) -> Execute:
     """copysign.type d, a, b: the sign of a with the magnitude of b."""
     element = element_of(ctx.type("f32", "f64"))
     target, first, second = ctx.operands(3)
-    d = destination(ctx, target, element.type)
+    d = ctx.write(target, element.type)
     a, b = ctx.read(first, element.type), ctx.read(second, element.type)
 
     def execute(warp: HasPorts, mask: HasLanes) -> None:

@@ -13,7 +13,7 @@ from tessera_tools.sim import rounding, wide
 from tessera_tools.sim.arrays import Array, OfRows, some
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
-from tessera_tools.sim.instructions.floating import MODES, NAN32, Finish, destination, element_of
+from tessera_tools.sim.instructions.floating import MODES, NAN32, Finish, element_of
 from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import Type
@@ -23,7 +23,7 @@ def _apply(
     ctx: Context, type: Type, finish: Finish, compute: OfRows, operands: tuple[Operand, ...]
 ) -> Execute:
     element = element_of(type)
-    d = destination(ctx, operands[0], type)
+    d = ctx.write(operands[0], type)
     sources = [ctx.read(operand, type) for operand in operands[1:]]
 
     def execute(warp: HasPorts, mask: HasLanes) -> None:
@@ -61,7 +61,7 @@ def _native(
 ) -> Execute:
     """An f32 function that NumPy rounds to nearest even; with `large`, `large` is used if a divisor is above 2^126."""
     element, finish = element_of(type), Finish()
-    d = destination(ctx, operands[0], type)
+    d = ctx.write(operands[0], type)
     sources = [ctx.read(operand, type) for operand in operands[1:]]
 
     def execute(warp: HasPorts, mask: HasLanes) -> None:
