@@ -239,7 +239,7 @@ def lives_of(function: Operation, target: Target) -> list[Life]:
             spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
         elif isinstance(op, nv_tileas.CreatePipeline | nv_tileas.AllocTmem):
             # Its barriers are waited for as long as there are iterators; no barrier is behind the read of an address.
-            spans = [(position, len(positions))]
+            spans = [(position, len(positions) - 1)]
         alignment = op.attributes.get(ALIGN)
         lives.append(
             Life(

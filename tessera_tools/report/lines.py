@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
+from tessera_tools.diagnostics import HasStart
 from tessera_tools.ir.attribute_aliases import with_aliases
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import Printer
 from tessera_tools.records import dataclass, field
 
-__all__ = ["Lines", "lines_of_text", "printed", "source_lines"]
+__all__ = ["Lines", "key_of", "lines_of_text", "printed", "source_lines"]
 
 
 @dataclass(slots=True)
@@ -32,6 +34,12 @@ class Lines:
         self.numbers.append(number)
 
 
+def key_of(location: HasStart | None) -> str:
+    """The `file:line` of a location; empty if it has none, as that of a module, which begins before the first line."""
+    start = location.start() if location is not None else None
+    return f"{start[0]}:{start[1]}" if start is not None and start[1] else ""
+
+
 class _Tracing(Printer):
     """Records where each op begins in the output."""
 
@@ -40,8 +48,7 @@ class _Tracing(Printer):
         self.begins: list[tuple[int, str]] = []
 
     def operation(self, op: Operation, *, name_results: bool = True) -> None:
-        place = op.location.start()
-        self.begins.append((len(self._out), f"{place[0]}:{place[1]}" if place is not None else ""))
+        self.begins.append((len(self._out), key_of(op.location)))
         super().operation(op, name_results=name_results)
 
 
@@ -89,7 +96,7 @@ def lines_of_text(kind: str, text: str, names: dict[str, str] | None = None) -> 
     """
     known = names or {}
 
-    def key(file: str, line: str | int) -> str:
+    def key(file: str, line: str) -> str:
         return f"{known.get(file) or known.get(os.path.basename(file)) or file}:{line}" if int(line) else ""
 
     lines = text.rstrip("\n").split("\n")
@@ -114,11 +121,7 @@ def lines_of_text(kind: str, text: str, names: dict[str, str] | None = None) -> 
             begins = line.startswith((".visible", ".entry", ".func", "}"))
             if begins:
                 current = ""
-            is_code = (
-                line[:1] in "\t "
-                and stripped[:1] not in ("", ".", "/", "{", "}", "$")
-                and ":" not in stripped[:4]
-            )
+            is_code = line[:1] in "\t " and stripped[:1] not in ("", ".", "/", "{", "}", "$")
             found.add(line, current if is_code else "", number)
         else:
             match = _SASS_LINE.match(line)
@@ -129,15 +132,15 @@ def lines_of_text(kind: str, text: str, names: dict[str, str] | None = None) -> 
                 chain = True
                 continue
             chain = False
-            if line.lstrip().startswith(".section") or line.startswith((".text", ".L_x")):
-                current = current if line.startswith(".L_x") else ""
+            if line.lstrip().startswith((".section", ".text")):
+                current = ""
             code = _SASS_CODE.match(line)
             text = line.expandtabs(2) if code is None else f"  {code[1]} {code[2]}"
             found.add(text, current if code is not None else "", number)
     return found
 
 
-def _llvm_lines(lines: list[str], key) -> Lines:  # type: ignore[no-untyped-def]
+def _llvm_lines(lines: list[str], key: Callable[[str, str], str]) -> Lines:
     files: dict[str, str] = {}
     scopes: dict[str, str] = {}
     places: dict[str, tuple[str, str]] = {}

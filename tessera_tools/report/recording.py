@@ -19,7 +19,7 @@ from tessera_tools.passes.charts import Chart, recording_charts
 from tessera_tools.passes.stages import ENDS
 from tessera_tools.records import dataclass, field, replace
 from tessera_tools.report.layouts import ValueLayout, layouts_of, names_of
-from tessera_tools.report.lines import Lines, lines_of_text, printed, source_lines
+from tessera_tools.report.lines import Lines, key_of, lines_of_text, printed, source_lines
 from tessera_tools.target import occupancy
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class RemarkAt:
-    """A remark or warning with its place."""
+    """A remark or warning. `key` is its `file:line` in the source."""
 
     kind: str
     category: str
@@ -84,7 +84,6 @@ class RemarkAt:
     message: str
     notes: tuple[str, ...]
     key: str
-    column: int
 
 
 @dataclass
@@ -188,10 +187,9 @@ class Recorder:
                 continue  # a module before tileas-insert-barriers has no places yet
             self.recording.positions[kernel] = sum(1 for _ in function.walk())
             for life in lives:
-                start = life.op.location.start()
                 value = names.get(life.op.results[0], "") if life.op.results else ""
                 what = f"{value} {life.need.what}".strip()
-                where = f"{start[0]}:{start[1]}" if start is not None else ""
+                where = key_of(life.op.location)
                 self.recording.memory.append(
                     MemoryUse(kernel, what, where, places[life.op], life.bytes, life.first, life.last)
                 )
@@ -224,14 +222,11 @@ def _diff(before: list[str], now: list[str]) -> tuple[list[str], str]:
 
 def remark_of(diagnostic: Diagnostic) -> RemarkAt:
     """A remark or warning as the report shows it."""
-    start = diagnostic.location.start() if diagnostic.location is not None else None
-    notes = tuple(note.message for note in diagnostic.notes)
-    key, column = (f"{start[0]}:{start[1]}", start[2]) if start is not None else ("", 0)
+    kind, category, source = diagnostic.severity, "", ""
     if isinstance(diagnostic, Remark):
-        return RemarkAt(
-            diagnostic.kind, diagnostic.category, diagnostic.source, diagnostic.message, notes, key, column
-        )
-    return RemarkAt(diagnostic.severity, "", "", diagnostic.message, notes, key, column)
+        kind, category, source = diagnostic.kind, diagnostic.category, diagnostic.source
+    notes = tuple(note.message for note in diagnostic.notes)
+    return RemarkAt(kind, category, source, diagnostic.message, notes, key_of(diagnostic.location))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ def sections(recording: Recording) -> dict[str, str]:
 
 
 def remark(message: str, kind: str = "passed") -> RemarkAt:
-    return RemarkAt(kind, "", "", message, (), "", 0)
+    return RemarkAt(kind, "", "", message, (), "")
 
 
 def resources(kernel: str, **more: object) -> dict[str, object]:

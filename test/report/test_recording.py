@@ -47,9 +47,10 @@ def test_lines_of_aliases_come_first_and_are_counted() -> None:
     assert lines.numbers == list(range(1, len(lines.texts) + 1))
 
 
-def test_a_diagnostic_has_the_line_and_column_of_its_place() -> None:
+def test_a_diagnostic_has_the_line_of_its_place() -> None:
     found = remark_of(Diagnostic("warning", Position("f.mlir", 7, 3), "odd"))
-    assert (found.kind, found.key, found.column, found.message) == ("warning", "f.mlir:7", 3, "odd")
+    assert (found.kind, found.key, found.message) == ("warning", "f.mlir:7", "odd")
+    assert remark_of(Diagnostic("warning", Position("f.mlir", 0, 0), "odd")).key == ""
     assert remark_of(Diagnostic("warning", None, "odd")).key == ""
 
 
