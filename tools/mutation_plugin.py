@@ -126,8 +126,8 @@ def remember_in_caches(hits: Hits) -> None:
             return hits.remembering(maxsize, plain)
         return lambda make: hits.remembering(make, plain(maxsize, typed))
 
-    functools.lru_cache = lru_cache  # pyright: ignore[reportAttributeAccessIssue]
-    functools.cache = lru_cache(None)  # pyright: ignore[reportAttributeAccessIssue]
+    functools.lru_cache = lru_cache
+    functools.cache = lru_cache(None)
 
 
 class Measure:
