@@ -44,16 +44,22 @@ _PROGRESS = 1.0
 """CPU seconds by which a process that still computes differs from one that waits for ever."""
 
 
+@functools.cache
+def _order() -> dict[str, Any]:
+    """What is to be done; it has the whole text of each mutant."""
+    return json.loads(Path(os.environ[VARIABLE]).read_text())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
     """Before the sources are imported: their caches tell what a result has executed."""
-    if json.loads(Path(os.environ[VARIABLE]).read_text())["mode"] == "measure":
+    if _order()["mode"] == "measure":
         remember_in_caches(HITS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the order; a process that only distributes the tests has none."""
-    order = json.loads(Path(os.environ[VARIABLE]).read_text())
+    """Follow the order; a process that only distributes the tests has none."""
+    order = _order()
     mutants = [Mutant(**one) for one in order["mutants"]]
     if order["mode"] == "judge":
         config.pluginmanager.register(Judge(mutants, order))

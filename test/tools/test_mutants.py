@@ -182,9 +182,7 @@ def test_what_a_fixture_of_a_module_executes_is_executed_by_each_of_its_tests(
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # its test file does not know this folder's options
     path = "tessera_tools/layout/f2.py"
     text = (ROOT / path).read_text()
-    line = text.splitlines().index("def rank(columns: Iterable[int]) -> int:") + 1
-    while not text.splitlines()[line - 1].startswith("    return"):
-        line += 1
+    line = text.count("\n", 0, text.index("    return", text.index("def rank(columns"))) + 1
     (tmp_path / "test_ranks.py").write_text(TESTS_OF_A_FIXTURE)
     mutant = {"number": 7, "path": path, "line": line, "operator": "", "code": text}
     order = {"mode": "measure", "mutants": [mutant], "out": str(tmp_path / "executed")}
