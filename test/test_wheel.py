@@ -14,8 +14,6 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "gemm.mlir"
 VECTOR_ADD = ROOT / "examples" / "vector_add.mlir"
 
-pytestmark = pytest.mark.slow
-
 
 def run(command: list[str], cwd: Path, seconds: int = 300) -> subprocess.CompletedProcess[str]:
     """Run without anything of this checkout on Python's path; fail with the command's own words."""

@@ -11,7 +11,7 @@ equivalent (it computes the same), and the count does not include this.
     sample of lines ─▶ mutants (operators of cosmic-ray) ─▶ one run of the tests: who executes which
                                                          ─▶ a forked process each: covering tests until one fails
 
-The first run costs little more than `make test`. Processes that tests start have no mutants.
+The first run costs little more than `make test-all`. Processes that tests start have no mutants.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ def test_an_empty_file_is_an_empty_module(tmp_path: Path) -> None:
     assert result.stdout.split() == [b"module", b"{", b"}"]
 
 
-@pytest.mark.slow
 def test_100000_ops_in_one_block(tmp_path: Path) -> None:
     lines = ["func.func @f(%v0: i32) -> i32 {"]
     lines += [f"  %v{i} = arith.addi %v{i - 1}, %v0 : i32" for i in range(1, 100_001)]

@@ -132,7 +132,6 @@ def test_the_disassembler_prints_the_same_of_what_can_be_written_in_more_than_on
         assert disassemble(again, tmp_path) == disassemble(path.read_bytes(), tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "stem", ["gathers", "custom_reduction", "break_and_continue", "mma_float8_e5m2_float32"]
 )

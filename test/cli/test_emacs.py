@@ -14,8 +14,6 @@ import pytest
 
 from oracles import missing, require_tool
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 MODE = ROOT / "editors" / "emacs" / "tessera.el"
 PROGRAM = """\

@@ -231,7 +231,6 @@ def twice(a, c, T: ct.Constant[int]):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", [DSL, CUTILE], ids=["dsl", "cutile"])
 def test_kernels_of_python_files_are_compiled_when_they_are_saved(text: str, tmp_path: Path) -> None:
     pytest.importorskip("cuda.tile")
@@ -248,7 +247,6 @@ def test_kernels_of_python_files_are_compiled_when_they_are_saved(text: str, tmp
     assert client.garbage == b""
 
 
-@pytest.mark.slow
 def test_a_python_file_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     client = Client("--time-limit=0.3", settings={"python": {"execute": True}})
     uri = (tmp_path / "kernel.py").as_uri()

@@ -15,8 +15,6 @@ import pytest
 
 from oracles import missing
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 PROGRAM = """\
 // RUN: tessera-opt %s --cse

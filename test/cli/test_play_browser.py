@@ -17,7 +17,6 @@ from harness.play_server import PlayServer
 sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTOR_ADD = (ROOT / "examples" / "vector_add.mlir").read_text()

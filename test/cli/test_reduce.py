@@ -133,7 +133,6 @@ def test_a_finding_in_ptx(tmp_path: Path) -> None:
     assert "mul.f32" not in out
 
 
-@pytest.mark.slow
 def test_a_warning_of_ptxas(tmp_path: Path) -> None:
     require_tool("ptxas")
     (tmp_path / "k.ptx").write_text(RACE)
@@ -151,7 +150,6 @@ def test_a_warning_of_ptxas(tmp_path: Path) -> None:
     assert "st.shared" not in out
 
 
-@pytest.mark.slow
 def test_an_error_of_ptxas_itself(tmp_path: Path) -> None:
     ptxas = require_tool("ptxas")
     (tmp_path / "k.ptx").write_text(RACE.replace("  ret;", "  add.u32 %nowhere, %nowhere, 1;\n  ret;"))

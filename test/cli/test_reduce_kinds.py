@@ -27,8 +27,6 @@ from tessera_tools.passes.builtin.cse import CSE
 from tessera_tools.passes.tileaa.convert_cuda_tile_to_tileaa import ConvertCudaTileToTileAA
 from tessera_tools.target import lookup
 
-pytestmark = pytest.mark.slow
-
 PROGRAM = """entry @k(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
   %v, %t = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
   %u = negf %v : tile<f32>

@@ -175,7 +175,6 @@ def result(output: str) -> str:
     return next(line for line in output.splitlines() if ", untuned " in line)
 
 
-@pytest.mark.slow
 def test_a_search_that_was_killed_is_resumed_with_the_same_result(folder: Path) -> None:
     whole = result(tuned(*VECTOR_ADD, "--search=num-warps", "-o", "whole.sqlite"))
     with subprocess.Popen([*COMMAND, *VECTOR_ADD, "-o", "t.sqlite", "--processes=1"]) as search:
@@ -187,7 +186,6 @@ def test_a_search_that_was_killed_is_resumed_with_the_same_result(folder: Path) 
     assert trials("t.sqlite") == trials("whole.sqlite")
 
 
-@pytest.mark.slow
 def test_two_searches_may_share_a_file() -> None:
     searches = [
         subprocess.Popen([*COMMAND, *VECTOR_ADD, "-o", "t.sqlite", "--processes=1"], stdout=subprocess.PIPE)

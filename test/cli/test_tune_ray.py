@@ -26,7 +26,6 @@ from tessera_tools.tuning import pool as tuning_pool
 from tessera_tools.tuning.pool import RayPool
 
 pytest.importorskip("ray", reason="the extra [ray]")
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTOR_ADD = [

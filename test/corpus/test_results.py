@@ -157,7 +157,6 @@ def test_results(name: str, mode: str, ragged: bool) -> None:
     check(name, ragged, str(np.random.default_rng().choice(TARGETS)), mode=mode)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm_f16_64x64x32", "softmax_f32_1024", "attention_causal_f16_d64"])
 def test_eight_schedules_agree(name: str) -> None:
     for seed in range(8):

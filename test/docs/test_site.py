@@ -11,7 +11,6 @@ import pytest
 from docs.pages import ROOT
 
 
-@pytest.mark.slow
 def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings")

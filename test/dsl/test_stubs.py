@@ -62,7 +62,6 @@ f[4](1, 2, 3, 4)
 """
 
 
-@pytest.mark.slow
 def test_a_type_checker_knows_the_ops(tmp_path: Path) -> None:
     checker = shutil.which("pyright", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if checker is None:

@@ -290,7 +290,6 @@ def test_an_option_that_is_given_replaces_that_of_the_kernel(given: dict[str, An
     }
 
 
-@pytest.mark.slow
 def test_ray_finds_what_processes_find(
     numbers: np.ndarray[Any, Any], found: Tuning, monkeypatch: pytest.MonkeyPatch
 ) -> None:

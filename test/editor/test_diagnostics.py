@@ -171,7 +171,6 @@ func.func @f(%m: memref<4xf32, #map>, %s: i32) -> i32 {
 """
 
 
-@pytest.mark.slow
 def test_every_prefix_of_a_program() -> None:
     marked = Marked("")
     for end in range(len(SHORT) + 1):

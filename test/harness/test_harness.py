@@ -213,17 +213,6 @@ def test_files_are_collected_and_judged(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*bad.mlir:1: RUN line ended with status 1*"])
 
 
-def test_slow_tests_come_first(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(CONFTEST)
-    pytester.makeini("[pytest]\nmarkers = slow: as in pyproject.toml")
-    pytester.makepyfile(
-        "import pytest\ndef test_a(): pass\n@pytest.mark.slow\ndef test_b(): pass\n"
-        "def test_c(): pass\n@pytest.mark.slow\ndef test_d(): pass\n"
-    )
-    result = pytester.runpytest("--collect-only", "-q")
-    assert [line[-1] for line in result.outlines if "::test_" in line] == ["b", "d", "a", "c"]
-
-
 def test_a_missing_oracle_skips_locally_and_fails_in_ci(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

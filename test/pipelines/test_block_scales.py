@@ -184,7 +184,6 @@ def test_tma_brings_factors_of_blocks_that_lie_in_atoms() -> None:
     assert "st.shared" not in ptx.split("tcgen05.ld")[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("atoms", [False, True], ids=["stored by the consumer", "in atoms"])
 def test_every_synchronization_is_needed(atoms: bool) -> None:
     """Each stage of the factors is filled twice at least."""

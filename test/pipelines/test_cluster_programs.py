@@ -293,7 +293,6 @@ def test_tessera_run_knows_how_large_its_launch_is(grid: str | None, large: bool
 # -- synchronization
 
 
-@pytest.mark.slow
 def test_every_synchronization_is_needed() -> None:
     """Without any one of them, the simulated GPU finds a defect in some schedule, or the result is wrong."""
     rng = np.random.default_rng(fresh_seed())

@@ -100,7 +100,6 @@ def test_consumers_that_take_tiles_in_turn_cannot_have_the_agent() -> None:
         compiled(CONVERTED.text(), "sm_90a", ping_pong="tiles", persistent="static")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bytes", "converted"])
 def test_every_synchronization_is_needed(kind: str) -> None:
     rng = np.random.default_rng(fresh_seed())

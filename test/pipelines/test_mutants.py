@@ -64,9 +64,7 @@ def not_found(made: Compiled, product: Product) -> list[str]:
     "product",
     [
         pytest.param(Product(m=64, n=32, k=32, outer=True, steps=6), id="one group"),
-        pytest.param(
-            Product(m=128, n=128, k=32, outer=True, steps=6), id="two groups", marks=pytest.mark.slow
-        ),
+        pytest.param(Product(m=128, n=128, k=32, outer=True, steps=6), id="two groups"),
     ],
 )
 def test_every_synchronization_is_needed(product: Product) -> None:
@@ -106,7 +104,6 @@ def test_every_synchronization_of_a_store_is_needed(read_back: bool, names: tupl
     assert missed(made, changed, trial_of(product)) == []
 
 
-@pytest.mark.slow
 def test_every_synchronization_of_a_factor_that_is_read_is_needed() -> None:
     """The consumer converts A in registers, from stages of a pipeline of its own, an iteration ahead."""
     product = Product(m=64, n=32, k=32, a_in="i8", outer=True, steps=8)
@@ -114,7 +111,6 @@ def test_every_synchronization_of_a_factor_that_is_read_is_needed() -> None:
     assert not_found(made, product) == []
 
 
-@pytest.mark.slow
 def test_every_synchronization_of_a_computed_factor_is_needed() -> None:
     """The consumer writes B to shared memory for wgmma, once an iteration."""
     product = Product(m=128, n=128, k=16, b_twice=True, steps=3, d_assumed=True)
@@ -154,7 +150,6 @@ def layer_norm(
         store(y_tiles, (row, j), ((x - mean) * factor).to(f16))
 
 
-@pytest.mark.slow
 def test_every_synchronization_of_a_layer_norm_is_needed() -> None:
     """The barrier between two stores is for rows that overlap: the later tile is the one that remains."""
     made = tt.compile(layer_norm, "sm_90a")
@@ -178,7 +173,6 @@ def test_every_synchronization_of_a_layer_norm_is_needed() -> None:
     assert missed(one, mutants(made.ptx), plain, overlapping) == []
 
 
-@pytest.mark.slow
 def test_every_synchronization_of_attention_is_needed() -> None:
     """Three pipelines: that of the queries, which are brought once, and those of keys and of values."""
     attention = Attention(rows=64, keys=32, width=64)

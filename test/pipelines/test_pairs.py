@@ -200,7 +200,6 @@ LARGE = {
 """Tiles of which a thread has 128 registers at a time."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cluster", [BLOCKS, "auto"])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_tiles_do_not_spill(name: str, cluster: str) -> None:
@@ -334,7 +333,6 @@ def test_a_cta_waits_for_what_the_leader_does_to_its_barriers() -> None:
         assert not is_found or "which has exited" in result.findings.text("k")
 
 
-@pytest.mark.slow
 def test_every_synchronization_is_needed() -> None:
     """Four tiles one after the other use both stages of the sums twice."""
     rng = np.random.default_rng(fresh_seed())

@@ -231,7 +231,6 @@ def _of_pairs(text: str) -> list[str] | None:
     )(text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "grid", "persistent"),
     [("blocks:2x2", (2, 6), "static"), ("blocks:4x1", (4, 1), "never")],

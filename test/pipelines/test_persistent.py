@@ -214,7 +214,7 @@ def test_tensor_memory_stays_as_well() -> None:
         np.testing.assert_allclose(found.astype(np.float64), a.astype(np.float64) @ b, atol=0.05, rtol=1e-2)
 
 
-@pytest.mark.parametrize("cluster", ["2x1", "2x2", pytest.param("4x2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cluster", ["2x1", "2x2", "4x2"])
 def test_gemm_with_clusters(cluster: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     text = (CORPUS / "gemm_f16_128x256x64.mlir").read_text()

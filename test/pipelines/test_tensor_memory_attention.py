@@ -122,7 +122,6 @@ def missed_mutants(made: Compiled, kernel: Attention, blocks: int = 11) -> list[
     return missed(made, mutants(made.ptx), trial(blocks), trial(0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_synchronization_is_needed(causal: bool) -> None:
     """Also each fence: the one behind the wait for a stage of the probabilities is also for the sums that products have
@@ -131,7 +130,6 @@ def test_every_synchronization_is_needed(causal: bool) -> None:
     assert missed_mutants(compiled(kernel.text(), TARGET), kernel) == []
 
 
-@pytest.mark.slow
 def test_every_synchronization_of_parts_of_rows_is_needed() -> None:
     """Of 256 rows, with enough blocks that each stage is used again.  The agent that changes sums waits for products of
     the second part only: those of the first are complete when it has the factors of the next iteration, and behind the
@@ -142,7 +140,6 @@ def test_every_synchronization_of_parts_of_rows_is_needed() -> None:
     assert missed_mutants(made, kernel, blocks=7) == []
 
 
-@pytest.mark.slow
 def test_every_synchronization_of_an_agent_that_changes_sums_is_needed() -> None:
     """The wait for a stage of the probabilities says that one of the factors is empty, for which there is no other
     wait."""

@@ -130,7 +130,7 @@ ATTENTION = {
 
 @pytest.mark.parametrize(
     "name",
-    ["d64", "d128, causal", *(pytest.param(n, marks=pytest.mark.slow) for n in ("d64, causal", "d128"))],
+    ["d64", "d128, causal", "d64, causal", "d128"],
 )
 @every_scheduler
 def test_attention(target: str, persistent: str, name: str) -> None:
@@ -188,9 +188,9 @@ CLUSTERS = [
     ("sm_100a", "counter", "blocks:2x1"),
     ("sm_100a", "cancel", "blocks:2x1"),
     ("sm_100a", "cancel", "blocks:1x2"),
-    pytest.param("sm_100a", "cancel", "2x1", marks=pytest.mark.slow),
-    pytest.param("sm_100a", "cancel", "blocks:2x2", marks=pytest.mark.slow),
-    pytest.param("sm_100a", "counter", "blocks:4x1", marks=pytest.mark.slow),
+    ("sm_100a", "cancel", "2x1"),
+    ("sm_100a", "cancel", "blocks:2x2"),
+    ("sm_100a", "counter", "blocks:4x1"),
 ]
 
 
@@ -255,7 +255,6 @@ def test_each_reader_of_an_answer_has_a_fence_behind_it(mode: str) -> None:
     assert missed(made, changed, Trial(given, "sm_100a", (2, 6), right, [(mode, 0)], options)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "persistent"), [("sm_90a", "counter"), ("sm_100a", "counter"), ("sm_100a", "cancel")]
 )
@@ -276,7 +275,6 @@ def test_every_synchronization_of_clusters_is_needed(target: str, persistent: st
     assert missed(made, changed, trial(96), trial(0)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "persistent", "ping_pong"),
     [*((*one, "auto") for one in SCHEDULERS), ("sm_90a", "counter", "tiles")],

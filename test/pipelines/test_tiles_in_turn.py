@@ -247,7 +247,6 @@ def test_loops_of_a_program_s_own(tiles: int) -> None:
         np.testing.assert_allclose(arrays[4], np.maximum(expected, 0), rtol=2e-3, atol=1e-2)
 
 
-@pytest.mark.slow
 def test_eight_schedules_agree() -> None:
     args, expected = case(7, 5, np.random.default_rng(fresh_seed()))
     for seed in range(8):
@@ -258,7 +257,6 @@ def test_eight_schedules_agree() -> None:
         np.testing.assert_allclose(arrays[5], expected, rtol=1e-3, atol=1e-2)
 
 
-@pytest.mark.slow
 def test_operands_that_threads_bring_take_turns_as_well() -> None:
     """Rows of A are no multiples of 16 bytes: the threads of the producer copy them."""
     rng, product = np.random.default_rng(fresh_seed()), Product(m=128, n=64, k=32, a_in="i8")
@@ -282,7 +280,6 @@ def test_ptxas_needs_no_memory_for_registers() -> None:
 # -- synchronization
 
 
-@pytest.mark.slow
 def test_every_synchronization_is_needed() -> None:
     """Each barrier of a turn too; those behind a loop without iterations where the sums have no terms."""
     made = compiled(SMALL.text(), "sm_90a", 3, "tiles", "auto", "static")

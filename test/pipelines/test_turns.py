@@ -85,7 +85,6 @@ def test_results(name: str, blocks: int, mode: str) -> None:
     np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.slow
 def test_eight_schedules_agree() -> None:
     rng = np.random.default_rng(fresh_seed())
     args, expected = SMALL.case(100, 5 * 32 - 3, rng)
@@ -200,9 +199,7 @@ def without_each_barrier(ptx: str) -> list[tuple[str, str]]:
     ("kernel", "barriers"),
     [
         pytest.param(SMALL, 13, id="around the end of the loop"),
-        pytest.param(
-            Attention(rows=128, keys=64, width=128), 9, id="within an iteration", marks=pytest.mark.slow
-        ),
+        pytest.param(Attention(rows=128, keys=64, width=128), 9, id="within an iteration"),
     ],
 )
 def test_every_barrier_of_a_turn_is_needed(kernel: Attention, barriers: int) -> None:

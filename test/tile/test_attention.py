@@ -64,7 +64,6 @@ def test_heads_are_apart() -> None:
     check(64, False, 130, "sm_80", "late", 0, heads=2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("head", [64, 128])
 def test_attention_under_every_schedule(head: int, causal: bool) -> None:
@@ -75,7 +74,6 @@ def test_attention_under_every_schedule(head: int, causal: bool) -> None:
         check(head, causal, int(rng.integers(SHORT, 200)), TARGETS[number % len(TARGETS)], mode, seed)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("head", [64, 128])
 def test_attention_of_long_sequences(head: int, causal: bool) -> None:

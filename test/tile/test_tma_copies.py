@@ -193,7 +193,7 @@ def attention(rng: np.random.Generator) -> tuple[list[Any], tuple[int, int], int
 
 @pytest.mark.parametrize(
     ("name", "case"),
-    [("gemm_ring", gemm), pytest.param("attention", attention, marks=pytest.mark.slow)],
+    [("gemm_ring", gemm), ("attention", attention)],
     ids=["ring", "attention"],
 )
 def test_every_synchronization_is_needed(name: str, case: Any) -> None:

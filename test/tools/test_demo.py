@@ -23,8 +23,6 @@ KINDS = [
     "7-*.sass",
 ]
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:

@@ -61,7 +61,6 @@ def launched(case: gpu_cases.Case, seed: int, mode: str, launches: str = "any") 
     return values, kind.decode(found).astype(np.float64)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["late", "early"])
 @pytest.mark.parametrize("name", SMALL)
 def test_a_program_computes_its_reference(name: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +72,6 @@ def test_a_program_computes_its_reference(name: str, mode: str, monkeypatch: pyt
     assert error <= allowed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["late", "early"])
 @pytest.mark.parametrize("name", ["d64 causal 2x256", "d128 paged 1x512", "d128 window 160 1x512"])
 def test_the_longest_programs_of_attention_come_first(

@@ -192,7 +192,6 @@ def test_what_a_fixture_of_a_module_executes_is_executed_by_each_of_its_tests(
     }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_a_busy_machine_ends_no_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that computes less than it may goes on, one that waits is ended."""
     child = mutation_plugin.Running(pid=1, pipe=0, until=0, seconds=10, folder="")

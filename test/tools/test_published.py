@@ -139,7 +139,6 @@ template <int n> __global__ void scale(float *x, const __grid_constant__ CUtenso
 """
 
 
-@pytest.mark.slow
 def test_a_launcher_s_launch_is_recorded_and_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library's template, which its own code launches on as many CTAs as the GPU has SMs."""
     monkeypatch.setenv("PATH", str(Path(require_tool("nvcc")).parent), prepend=os.pathsep)

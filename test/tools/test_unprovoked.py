@@ -59,7 +59,6 @@ def test_keys_and_what_is_cut_off_are_no_text(tool: Any, tree: Path, text: str) 
     assert list(tool.unprovoked()) == []
 
 
-@pytest.mark.slow
 def test_a_new_error_is_provoked_by_a_test(tool: Any) -> None:
     """If this fails, `python tools/unprovoked.py FOLDER` lists the errors of a folder that no test mentions."""
     assert len(list(tool.unprovoked())) <= MOST
