@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from run_cache import make_folder, remove_folder
 
 import harness.one_thread  # noqa: F401
-from harness.cpu_budget import CpuBudget, longest_first
+from harness.cpu_budget import CpuBudget, longest_first, seed_of
 from harness.cpu_times import CpuTimes
 from harness.huge_pages import use_huge_pages
 from harness.pytest_plugin import RunFileCollector
@@ -64,9 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (times := config.getoption("cpu_times")) is not None:
         config.pluginmanager.register(CpuTimes(times.resolve()))
     if (budget := config.getoption("cpu_budget")) is not None:
-        # xdist hands the options on to its workers.
-        config.option.draw = random.randrange(10**6) if config.option.draw is None else config.option.draw
-        config.pluginmanager.register(CpuBudget(budget, config.option.draw))
+        config.pluginmanager.register(CpuBudget(budget, seed_of(config)))
     if (folder := make_folder()) is not None:
         config.add_cleanup(lambda: remove_folder(folder))
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

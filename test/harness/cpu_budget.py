@@ -19,8 +19,12 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
 
 COSTS = Path(__file__).resolve().parents[1] / "cpu_times.json"
 """The mean CPU seconds of a case of each test function, by file and name."""
@@ -59,6 +63,12 @@ def is_drawn(nodeid: str, limit: float, seed: int) -> bool:
     return random.Random(f"{seed} {nodeid}").random() * cost(nodeid) < limit
 
 
+def seed_of(config: pytest.Config) -> int:
+    """The seed of a run: that of `--draw`, of the process that started this worker, or a new one."""
+    given = getattr(config, "workerinput", {}).get("draw", config.getoption("draw"))
+    return random.randrange(10**6) if given is None else given
+
+
 def longest_first(items: list[pytest.Item]) -> None:
     """Files with long tests come first, so that no worker is left with one at the end. A file stays whole: its tests
     share fixtures, and a worker that takes over tests takes the last."""
@@ -88,15 +98,19 @@ class CpuBudget:
         config.hook.pytest_deselected(items=[item for item in items if item not in kept_set])
         items[:] = kept
 
-    @pytest.hookimpl
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """A worker of xdist draws the same tests."""
+        node.workerinput["draw"] = self.seed
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A worker of xdist tells the process that started it."""
         if (output := getattr(session.config, "workeroutput", None)) is not None:
             output["drawn"] = self.counts
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: object) -> None:
-        """Every worker has drawn the same."""
+    def pytest_testnodedown(self, node: WorkerController) -> None:
+        """What a worker told; none that crashed did."""
         self.counts = getattr(node, "workeroutput", {}).get("drawn", self.counts)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

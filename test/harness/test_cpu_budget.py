@@ -13,9 +13,11 @@ from harness import cpu_budget
 from harness.cpu_budget import cost, is_drawn, mean_times, share
 
 CONFTEST = """
-from harness.cpu_budget import CpuBudget, longest_first
+from harness.cpu_budget import CpuBudget, longest_first, seed_of
+def pytest_addoption(parser):
+    parser.addoption("--draw", type=int)
 def pytest_configure(config):
-    config.pluginmanager.register(CpuBudget({budget}, 7))
+    config.pluginmanager.register(CpuBudget({budget}, seed_of(config)))
 def pytest_collection_modifyitems(items):
     longest_first(items)
 """
@@ -59,18 +61,30 @@ def test_a_test_within_its_share_always_runs() -> None:
     assert all(is_drawn("test_long.py::test_b", 4, seed) for seed in range(100))
 
 
-def _run(pytester: pytest.Pytester, budget: float) -> pytest.RunResult:
+def _run(pytester: pytest.Pytester, budget: float, *options: str) -> pytest.RunResult:
     pytester.makeconftest(CONFTEST.format(budget=budget))
     pytester.makepyfile(
         test_a="def test_a(): pass\n", test_long="".join(f"def test_{n}(): pass\n" for n in "bcd")
     )
-    return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v")
+    return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v", *options)
 
 
 def test_what_is_not_drawn_is_deselected_and_the_draw_can_be_repeated(pytester: pytest.Pytester) -> None:
-    result = _run(pytester, 0.03)
+    result = _run(pytester, 0.03, "--draw=7")
     result.assert_outcomes(passed=2, deselected=2)
     result.stdout.fnmatch_lines(["2 of 4 tests drawn for 0.03 CPU seconds; --draw=7 draws them again*"])
+
+
+def test_workers_draw_the_same(pytester: pytest.Pytester) -> None:
+    """xdist refuses to run what its workers collected differently."""
+    pytester.makeconftest(CONFTEST.format(budget=1))
+    pytester.makepyfile(
+        test_a="import pytest\n@pytest.mark.parametrize('n', range(400))\ndef test_a(n): pass\n"
+    )
+    result = pytester.runpytest("-n2")
+    counts = result.parseoutcomes()
+    assert 0 < counts["passed"] < 400
+    result.stdout.fnmatch_lines([f"{counts['passed']} of 400 tests drawn*"])
 
 
 def test_every_test_is_drawn_if_all_fit(pytester: pytest.Pytester) -> None:
