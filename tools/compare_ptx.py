@@ -6,6 +6,7 @@
     python tools/compare_ptx.py compare build/before .       # a folder with the working tree
     python tools/compare_ptx.py compare HEAD~3 HEAD          # two git revisions
     python tools/compare_ptx.py compare main . --only corpus/gemm --show
+    python tools/compare_ptx.py record                       # what test/emit/test_recorded.py expects
 
 The kernels are the examples, the corpus, the kernels that cuTile exported, copies and products in many shapes, and
 random programs of fixed seeds. The programs are always those of the working tree; only the compiler differs.  A
@@ -14,12 +15,17 @@ a snapshot are kept for `compare` if you name the folder; those of revisions are
 
 `compare` exits with status 1 if there is a difference. `--stage llvmir` compares what LLVM is given, which takes less
 time: LLVM makes the same PTX of the same IR.
+
+`record` writes a digest of the LLVM IR of each kernel into test/emit/recorded.json. A commit that changes the IR
+records it again, and says why it differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
+import json
 import os
 import pickle
 import random
@@ -39,6 +45,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
 SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll"}
+RECORDED = ROOT / "test" / "emit" / "recorded.json"
+RECORDED_TARGETS = ("sm_80", "sm_90a", "sm_100a")
 ERROR = "error: "
 """The first word in the file of a kernel that the compiler refuses."""
 
@@ -140,6 +148,36 @@ def random_programs(count: int) -> Iterator[Program]:
 
     for seed in range(count):
         yield Program(f"random/{seed}", Generator(random.Random(seed)).program().text())
+
+
+# -- digests
+
+
+def digest(program: Program, target: str) -> str:
+    """Of the LLVM IR of a program, or of the message of its refusal."""
+    _, text = compile_one((ROOT, program, target, "llvmir", "any"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Program → target → digest."""
+    return json.loads(RECORDED.read_text())
+
+
+def _digests(program: Program) -> tuple[str, dict[str, str]]:
+    return program.name, {target: digest(program, target) for target in RECORDED_TARGETS}
+
+
+def record(options: argparse.Namespace) -> None:
+    """Write the digests of the working tree, and tell which are others than before."""
+    before = recorded() if RECORDED.exists() else {}
+    with ProcessPoolExecutor(options.jobs) as pool:
+        after = dict(pool.map(_digests, programs(options.random)))
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name, {}), after.get(name, {})
+        if changed := [target for target in RECORDED_TARGETS if old.get(target) != new.get(target)]:
+            print(f"{name}: {', '.join(changed)}")
+    RECORDED.write_text(json.dumps(after, indent=0) + "\n")
 
 
 # -- snapshots
@@ -292,7 +330,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="snapshot|compare")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="snapshot|compare|record")
     first = commands.add_parser("snapshot", help="write the PTX of all kernels into a folder")
     first.add_argument("folder", type=Path)
     first.add_argument("--revision", default=".", help="of this git revision (the working tree)")
@@ -300,23 +338,28 @@ def main() -> int:
     second.add_argument("before")
     second.add_argument("after")
     second.add_argument("--show", action="store_true", help="print the differing lines, too")
+    third = commands.add_parser("record", help="write the digests that a test compares with")
+    for one in (first, second, third):
+        one.add_argument("--random", type=int, default=40, metavar="N", help="random programs (40)")
+        one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     for one in (first, second):
         one.add_argument(
             "--targets", type=lambda text: text.split(","), default=TARGETS, help="sm_80,sm_90a,…"
         )
         one.add_argument("--only", default="", metavar="TEXT", help="only files with TEXT in TARGET/KERNEL")
-        one.add_argument("--random", type=int, default=40, metavar="N", help="random programs (40)")
-        one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
         one.add_argument("--stage", choices=sorted(SUFFIXES), default="ptx", help="what is compared (ptx)")
         one.add_argument(
             "--launches", choices=("any", "large"), default="any", help="of which launches (any)"
         )
-    third = commands.add_parser("make")  # what `snapshot` starts
-    third.add_argument("tree", type=Path)
-    third.add_argument("folder", type=Path)
+    fourth = commands.add_parser("make")  # what `snapshot` starts
+    fourth.add_argument("tree", type=Path)
+    fourth.add_argument("folder", type=Path)
     options = parser.parse_args()
     if options.command == "make":
         make(options.tree, options.folder, *pickle.load(sys.stdin.buffer))
+        return 0
+    if options.command == "record":
+        record(options)
         return 0
     if options.command == "snapshot":
         if options.folder.exists():

@@ -1,0 +1,36 @@
+"""The LLVM IR of every kernel is what was recorded: a change of the compiler that alters code is never unnoticed.
+
+`tools/compare_ptx.py record` records it again. The commit that does so explains the difference.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from compare_ptx import RECORDED_TARGETS, Program, digest, programs, recorded
+
+PROGRAMS = {program.name: program for program in programs(40)}
+
+
+def test_every_kernel_is_recorded() -> None:
+    assert sorted(PROGRAMS) == sorted(recorded()), "run: python tools/compare_ptx.py record"
+
+
+@pytest.mark.parametrize("target", RECORDED_TARGETS)
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_the_code_of_a_kernel_is_the_recorded_one(name: str, target: str) -> None:
+    assert digest(PROGRAMS[name], target) == recorded()[name][target], (
+        f"other LLVM IR than recorded; to see it: python tools/compare_ptx.py compare main . --stage=llvmir --show "
+        f"--targets={target} --only={name}; to record it: python tools/compare_ptx.py record"
+    )
+
+
+def test_another_instruction_gives_another_digest() -> None:
+    text = PROGRAMS["examples/vector_add"].content
+    assert isinstance(text, str) and "addf" in text
+    changed = Program("examples/vector_add", text.replace("addf", "subf"))
+    assert digest(changed, "sm_80") != recorded()["examples/vector_add"]["sm_80"]
