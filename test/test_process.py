@@ -91,10 +91,11 @@ def test_a_file_that_is_no_program_is_an_os_error(tmp_path: Path):
         run([str(file)], time_limit=20)
 
 
-def test_a_program_of_another_machine_is_an_os_error_and_no_shell_reads_it(tmp_path: Path):
+@pytest.mark.parametrize("machine", [3, 0x102], ids=["i386", "LoongArch"])
+def test_a_program_of_another_machine_is_an_os_error_and_no_shell_reads_it(machine: int, tmp_path: Path):
     """setpriv gives a shell what the system does not execute."""
     header = bytearray(Path(SH).read_bytes()[:20])
-    header[18] ^= 0x40  # e_machine
+    header[18:] = machine.to_bytes(2, sys.byteorder)
     told = tmp_path / "told"
     file = tmp_path / "program"
     file.write_bytes(bytes(header) + f"\necho shell > {told}\n".encode())

@@ -232,8 +232,12 @@ def test_an_op_that_has_a_section_of_its_own(opcode: int) -> None:
     assert "is not allowed in a function" in refusal(kernel(varint(opcode)))[0]
 
 
-def test_a_value_that_is_not_defined() -> None:
-    assert "use of an undefined value; there are 0" in refusal(kernel(varint(1, 2, 7)))[0]
+@pytest.mark.parametrize("number", [7, 200])
+def test_a_value_that_is_not_defined(number: int) -> None:
+    data = kernel(varint(1, 2, number))
+    message, place = refusal(data)
+    assert "use of an undefined value; there are 0" in message
+    assert data[: place + 1].endswith(varint(1, 2, number))
 
 
 def test_a_value_of_a_region_is_unknown_outside() -> None:

@@ -98,6 +98,17 @@ def test_another_ptxas_is_another_key(tmp_path: Path) -> None:
     assert key(options=options) != before
 
 
+def test_llvm_ir_does_not_depend_on_ptxas_unless_all_stages_are_kept(tmp_path: Path) -> None:
+    ptxas = tmp_path / "ptxas"
+    ptxas.write_text("#!/bin/sh\n")
+    ptxas.chmod(0o755)
+    options = replace(OPTIONS, ptxas=str(ptxas))
+    before = [key(options=one) for one in (options, replace(options, all_stages=True))]
+    ptxas.write_text("#!/bin/sh\n# newer\n")
+    after = [key(options=one) for one in (options, replace(options, all_stages=True))]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False]
+
+
 def test_a_changed_compiler_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key()
     monkeypatch.setattr(compile_cache, "own_identity", lambda: ["changed"])

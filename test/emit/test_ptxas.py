@@ -12,7 +12,8 @@ from emit import fakes
 from oracles import require_tool
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.ptxas import Ptxas, elf_size, locate, max_ptx_of_release
+from tessera_tools.emit.ptxas import Assembled, Ptxas, elf_size, locate, max_ptx_of_release
+from tessera_tools.emit.resources import Message, Report
 
 PTX = """\
 .version 8.0
@@ -59,6 +60,17 @@ def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def ptxas() -> Ptxas:
     return Ptxas(require_tool("ptxas"))
+
+
+def test_warnings_are_those_of_ptxas_and_what_it_ignores_or_slows_down():
+    messages = [
+        Message("warning", "odd", 1),
+        Message("info", "Potential Performance Loss: wgmma", 2),
+        Message("info", "used 8 registers", 3),
+        Message("info", "option --x ignored", 4),
+    ]
+    made = Assembled(b"", Report({}, messages, 0, {}), [], 0.0)
+    assert [message.line for message in made.warnings] == [1, 2, 4]
 
 
 # The real ptxas
@@ -228,7 +240,7 @@ def test_the_release_is_asked_once_and_again_after_an_update(tmp_path: Path, pri
     assert Ptxas(path).release == (13, 1)
 
 
-@pytest.mark.parametrize("text", ["", "nonsense\n", "12 x 1 2 3\n", "\xff\x00"])
+@pytest.mark.parametrize("text", ["", "nonsense\n", "12 x 1 2 3\n", "\xff\x00", "12 4 ~\n", "12 4 !\n"])
 def test_a_broken_cache_is_ignored(tmp_path: Path, private_cache: Path, text: str):
     (private_cache / "tessera-tools").mkdir(parents=True)
     (private_cache / "tessera-tools" / "ptxas-releases").write_bytes(text.encode("latin-1"))

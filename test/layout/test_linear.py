@@ -234,6 +234,16 @@ def test_invert_and_compose_names_the_missing_element() -> None:
         EXAMPLE.invert_and_compose(resized(EXAMPLE, "lane", 2))
 
 
+@pytest.mark.parametrize("names", [("dim0",), ("dim1", "dim0", "dim2")])
+def test_invert_and_compose_refuses_other_outputs(names: tuple[str, ...]) -> None:
+    outer = LinearLayout(
+        {"offset": [tuple(int(k == n) for k in range(len(names))) for n in range(len(names))]},
+        dict.fromkeys(names, 2),
+    )
+    with pytest.raises(LayoutError, match="the outputs differ"):
+        EXAMPLE.invert_and_compose(outer)
+
+
 @pytest.mark.parametrize("size", [0, 3])
 def test_identity_refuses_sizes_that_are_not_powers_of_two(size: int) -> None:
     with pytest.raises(LayoutError, match="is not a power of two"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ from tessera_tools.runtime.ranks import _forked
 from tessera_tools.runtime.ranks_mpi import _world, run_job
 from tessera_tools.runtime.ranks_torch import TorchTransport
 from tessera_tools.runtime.ranks_worker import type_of
-from tessera_tools.runtime.signature import Parameter, Signature, merge, with_names
+from tessera_tools.runtime.signature import Parameter, Shape, Signature, merge, with_names
 
 FOUR = Signature("k", (Parameter("p0", "i32", 4, 0),))
 
@@ -55,6 +56,24 @@ def test_a_manifest_of_another_kernel_is_refused(parameters: tuple[Parameter, ..
         merge(FOUR, Signature("k", parameters))
     assert message(caught) == says
     assert notes(caught) == ["compile the kernel again"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "required", "cluster"),
+    [
+        (None, None, None),
+        ((2, 1, 1), None, (2, 1, 1)),
+        (None, (4, 1, 1), (4, 1, 1)),
+        ((2, 1, 1), (4, 1, 1), (4, 1, 1)),
+    ],
+)
+def test_the_cluster_of_the_ptx_comes_before_that_of_the_manifest(
+    declared: Shape | None, required: Shape | None, cluster: Shape | None
+) -> None:
+    found = merge(
+        replace(FOUR, cluster=required), Signature("k", (Parameter("n", "i32", 4, 0),), cluster=declared)
+    )
+    assert found.cluster == cluster
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,26 @@ from tessera_tools.target.timing import timing
 
 
 @pytest.mark.parametrize(
+    ("left", "number"),
+    [("%rd0", 64 * 16 + 16 * 8), ("{%r0, %r1, %r2, %r3}", 16 * 8)],
+    ids=["shared", "registers"],
+)
+def test_factors_in_shared_memory_feed_a_product(left: str, number: int) -> None:
+    """In bytes of each of four tensor cores; the left factor of 64x16 may be in registers."""
+    flags = "1, 1, 1, 0, 0" if left == "%rd0" else "1, 1, 1, 0"
+    module = sim.load(
+        kernel(
+            f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, {left}, %rd0, {flags};"
+        )
+    )
+    table = timing(lookup("sm_90"))
+    assert table is not None
+    found = costs(module.program, [module.entry()], table, {})
+    [product] = [one for pc, one in found.items() if module.program.instructions[pc].opcode == "wgmma"]
+    assert product.feed == number * 2 / 4
+
+
+@pytest.mark.parametrize(
     ("instruction", "slots"),
     [
         ("add.f32 %f0, %f1, %f2;", 1),

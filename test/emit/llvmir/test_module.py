@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from itertools import combinations
@@ -39,6 +40,15 @@ def test_every_nvvm_op_becomes_what_upstream_makes_of_it():
 def test_ops_that_upstream_lowers_to_inline_ptx_pass_llvms_verifier():
     text = emit((DIALECTS / "nvvm" / "inputs" / "ops.mlir").read_text())
     assert "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}" in verified(text)
+
+
+def test_the_predicate_of_a_guarded_instruction_is_its_last_operand():
+    text = emit((DIALECTS / "nvvm" / "inputs" / "ops.mlir").read_text())
+    guarded = re.findall(r'"@\$(\d+) ([\w.]+).*?", "(.*?)"', text)
+    assert {name.split(".")[0] for _, name, _ in guarded} >= {"mbarrier", "cp"}
+    for number, name, constraints in guarded:
+        operands = [one for one in constraints.split(",") if not one.startswith("~")]
+        assert (operands[int(number) :], name) == (["b"], name)
 
 
 def test_the_data_layout_and_the_triple_of_the_module_are_there_once():
