@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from run_cache import once_in_a_run
 
+from harness.claims import broken_link
 from oracles import require_tool
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
@@ -23,6 +24,7 @@ def canonical(text: str) -> str:
     """A program after our canonicalization."""
     module = parse_module(text, "test.mlir")
     Canonicalize().run(module, PassContext())
+    assert broken_link(module) is None
     return print_op(module)
 
 

@@ -1,4 +1,5 @@
-"""A pass says that it changed nothing only if that is so: the IR is not verified after it then."""
+"""A pass says that it changed nothing only if that is so: the IR is not verified after it then. What it changed holds
+together: each op, block and region knows where it stands."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tessera_tools.passes.manager import PassManager
 
 @contextmanager
 def claims_checked() -> Iterator[list[str]]:
-    """The passes that, within the `with` block, change an op and say that they did not."""
+    """The passes that, within the `with` block, change an op and say that they did not, or that break a link."""
     found: list[str] = []
     run = PassManager._run_pass
 
@@ -22,6 +23,8 @@ def claims_checked() -> Iterator[list[str]]:
         changed = run(self, pass_, op)
         if not changed and _contents(op) != before:
             found.append(pass_.text())
+        if (link := broken_link(op)) is not None:
+            found.append(f"{pass_.text()}: {link}")
         return changed
 
     PassManager._run_pass = checked
@@ -29,6 +32,21 @@ def claims_checked() -> Iterator[list[str]]:
         yield found
     finally:
         PassManager._run_pass = run
+
+
+def broken_link(root: Operation) -> str | None:
+    """The first op, block or region that takes another for what contains it; None if there is none."""
+    for op in (root, *root.walk()):
+        for region in op.regions:
+            if region.parent is not op:
+                return f"a region of '{op.name}' has another parent"
+            for block in region.blocks:
+                if block.parent is not region:
+                    return f"a block of '{op.name}' has another parent"
+                for inner in block:
+                    if inner.parent is not block:
+                        return f"'{inner.name}' in '{op.name}' has another parent"
+    return None
 
 
 def _contents(root: Operation) -> list[Any]:

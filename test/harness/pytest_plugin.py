@@ -68,7 +68,9 @@ def run_run_file(run_file: RunFile, folder: Path, mode: str = "auto") -> None:
         if outcome.status or TRACEBACK in outcome.stderr:
             raise RunFailure(explain(command, place, outcome))
         if false_claims:
-            raise RunFailure(f"{place}: passes changed the IR, and said that they did not: {false_claims}")
+            raise RunFailure(
+                f"{place}: passes changed the IR and said that they did not, or broke it: {false_claims}"
+            )
 
 
 def _holds(names: Iterable[str]) -> bool:

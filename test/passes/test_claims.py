@@ -43,6 +43,25 @@ def test_a_false_claim_is_found(says: bool | None, expected: list[str]) -> None:
     assert false_claims == expected
 
 
+class _MovesBlocks(Pass):
+    """Gives a region the blocks of another, which still have that for their parent."""
+
+    name: ClassVar = "moves-blocks"
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        branch = next(one for one in op.walk() if len(one.regions) == 2)
+        first, second = branch.regions
+        first.blocks, second.blocks = second.blocks, first.blocks
+        return True
+
+
+def test_a_broken_link_is_found() -> None:
+    module = parse_module("%c = arith.constant true\nscf.if %c {\n} else {\n}", "test.mlir")
+    with claims_checked() as found:
+        PassManager(Pipeline("builtin.module", [_MovesBlocks()]), verify_each=False).run(module)
+    assert found == ["moves-blocks: a block of 'scf.if' has another parent"]
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("example", ["softmax", "gemm", "attention_causal", "gemm_tile"])
 def test_of_the_pipeline_of_a_target(example: str, target: str) -> None:
