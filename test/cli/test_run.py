@@ -170,6 +170,11 @@ def test_mlir_is_compiled_and_findings_name_its_lines(tmp_path: Path) -> None:
     assert re.search(r"at .*vector_add\.mlir:\d+", err)
 
 
+def test_mlir_that_does_not_verify_is_refused_at_its_line() -> None:
+    err = refused("--grid=1", ptx="func.func @f() -> i32 {\n  return\n}")
+    assert ":2:3: error: 'func.return' op has 0 operands, but enclosing function (@f) returns 1" in err
+
+
 def test_mlir_runs_for_each_gpu(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal(2000, np.float32) for _ in range(2))

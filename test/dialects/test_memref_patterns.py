@@ -21,6 +21,12 @@ PROGRAMS = {
       %a = memref.alloc(%n) : memref<?xf32>
       return %a : memref<?xf32>
     }""",
+    "not an allocation of a negative extent": """
+    func.func @f() -> memref<?xf32> {
+      %k = arith.constant -8 : index
+      %a = memref.alloc(%k) : memref<?xf32>
+      return %a : memref<?xf32>
+    }""",
     "an allocation that is only written": """
     func.func @f(%i: index, %x: f32) {
       %a = memref.alloc() : memref<8xf32>

@@ -485,3 +485,13 @@ def test_a_finding_is_reported_at_its_instruction(
     text = text.replace(REGISTERS, REGISTERS + ".reg .b128 %q<2>; ")
     result, _ = run(text, np.zeros(64, np.uint32), **given)
     assert (kind, line, message) in [(found.kind, found.line, found.message) for found in result.findings]
+
+
+@pytest.mark.parametrize(
+    ("place", "found"), [(0, []), (60, []), (61, ["out-of-bounds"]), (64, ["out-of-bounds"])]
+)
+def test_local_memory_ends_with_the_last_byte_of_its_frame(place: int, found: list[str]) -> None:
+    body = f".local .align 4 .b8 buffer[64]; st.local.b32 [buffer+{place}], 7; ld.local.b32 %r0, [buffer+{place}];"
+    result, (out,) = run(kernel(body + "st.global.b32 [%rd0], %r0;"), np.zeros(1, np.uint32))
+    assert sorted(result.findings.kinds()) == found
+    assert out[0] == 7 or found
