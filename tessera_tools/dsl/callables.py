@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+import types
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from tessera_tools.diagnostics import Refusal
@@ -22,6 +23,7 @@ __all__ = [
     "check_arguments",
     "computed",
     "is_known",
+    "is_method_of_a_constant",
     "is_ours",
     "least_or_greatest",
     "module_of",
@@ -99,6 +101,11 @@ def is_ours(function: object) -> bool:
         return True
     module = module_of(function)
     return module == "tessera_tools.dsl" or module.startswith("tessera_tools.dsl.")
+
+
+def is_method_of_a_constant(function: object) -> bool:
+    """Whether it is a method of a Python number or string, such as `n.bit_length`."""
+    return isinstance(function, types.BuiltinMethodType) and isinstance(function.__self__, int | float | str)
 
 
 def check_arguments(

@@ -24,6 +24,7 @@ from tessera_tools.dsl.callables import (
     check_arguments,
     computed,
     is_known,
+    is_method_of_a_constant,
     is_ours,
     least_or_greatest,
     module_of,
@@ -429,7 +430,7 @@ class Expressions:
             run = OUTPUT
         elif function in DEVICE and at_run_time:
             run = DEVICE[function]
-        elif is_known(function, STATIC):
+        elif is_known(function, STATIC) or is_method_of_a_constant(function):
             if at_run_time and function is not isinstance and not only_in_sequences(args):
                 raise Refusal(
                     f"{name_of(function)}() of {describe(args[0])} is not known when the kernel is compiled"

@@ -8,6 +8,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tessera_tools as tt
@@ -94,6 +95,30 @@ def test_syntax_that_is_not_supported() -> None:
     assert "values of a kernel do not change" in refused(changes_a_part, "y[0]")
     assert "'open' cannot be called in a kernel" in refused(calls_python, "open(")
     assert "'else' of a loop is not supported" in refused(loop_else, "store(x, 2.0)")
+
+
+@kernel
+def method_of_a_constant(x: ptr[f32], n: constexpr = 6):
+    store(x, "abc".index("c") + n.bit_length())
+
+
+@kernel
+def method_with_a_tile(x: ptr[f32]):
+    store(x, "abc".find(load(x)))
+
+
+@kernel
+def changes_a_list(x: ptr[f32]):
+    numbers = [1, 2]
+    numbers.append(3)
+
+
+def test_methods_of_constants_are_computed_when_the_kernel_is_compiled() -> None:
+    x = np.zeros(1, np.float32)
+    method_of_a_constant[1](x)
+    assert x == 5
+    assert "find() of a tile<f32> is not known when" in refused(method_with_a_tile, '"abc".find')
+    assert "'append' cannot be called in a kernel" in refused(changes_a_list, "numbers.append")
 
 
 @kernel
