@@ -26,6 +26,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -175,8 +176,9 @@ class Measure:
         before = _cpu_seconds()
         with self.hits.apart() as mine:
             result = yield
-        for definitions in vars(item)["_fixtureinfo"].name2fixturedefs.values():
-            for definition in definitions:
+        # A RUN file takes no fixtures.
+        if (asked := vars(item).get("_fixtureinfo")) is not None:
+            for definition in chain.from_iterable(asked.name2fixturedefs.values()):
                 mine |= self.fixtures.get(definition, set())
         line = json.dumps([item.nodeid, round(_cpu_seconds() - before, 3), sorted(mine)])
         with self.out.open("a") as file:

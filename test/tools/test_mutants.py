@@ -228,8 +228,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert done.stdout.startswith("seed 2\n")
     last = done.stdout.splitlines()[-1]
     assert float(last.rpartition(": ")[2].removesuffix(" % killed")) >= 50
-    done = subprocess.run(
-        [*command, "test/test_diagnostics.py"], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+    others = ["test/test_diagnostics.py", "test/passes/builtin/strip-debuginfo.mlir"]
+    done = subprocess.run([*command, *others], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
     assert "error: no test executes a drawn line" in done.stderr
