@@ -47,6 +47,23 @@ TARGETS = ("sm_80", "sm_90a", "sm_120a")
 SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll"}
 RECORDED = ROOT / "test" / "emit" / "recorded.json"
 RECORDED_TARGETS = ("sm_80", "sm_90a", "sm_100a")
+VARIANTS: tuple[dict[str, str | int], ...] = (
+    {"persistent": "static"},
+    {"persistent": "counter", "raster": "grouped:4"},
+    {"persistent": "cancel", "cluster": "2x1"},
+    {"cluster": "2x2", "raster": "hilbert:4"},
+    {"agents": "none"},
+    {"agents": "producer"},
+    {"agents": "multipliers"},
+    {"agents": "correction", "persistent": "counter"},
+    {"ping_pong": "always"},
+    {"ping_pong": "never", "num_consumer_warpgroups": 1},
+    {"split_k": 2},
+    {"num_stages": 2, "num_warps": 4},
+    {"launches": "large"},
+    {"plain_abi": 1},
+)
+"""Options other than the default, with which the examples and the corpus are recorded for targets with agents."""
 ERROR = "error: "
 """The first word in the file of a kernel that the compiler refuses."""
 
@@ -153,19 +170,35 @@ def random_programs(count: int) -> Iterator[Program]:
 # -- digests
 
 
-def digest(program: Program, target: str) -> str:
-    """Of the LLVM IR of a program, or of the message of its refusal."""
-    _, text = compile_one((ROOT, program, target, "llvmir", "any"))
+def digest(program: Program, label: str) -> str:
+    """Of the LLVM IR of a program, or of the message of its refusal; `label` is a target, with options."""
+    target, *given = label.split()
+    changes = {name: int(value) if value.isdigit() else value for name, _, value in map(partition, given)}
+    _, text = compile_one((ROOT, program, target, "llvmir", changes))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def partition(option: str) -> tuple[str, str, str]:
+    """The name, `=` and the value."""
+    return option.partition("=")
+
+
+def labels(program: Program) -> list[str]:
+    """The targets and options with which a program is recorded: `sm_90a`, `sm_90a split_k=2`, …"""
+    found: list[str] = [*RECORDED_TARGETS]
+    if program.name.startswith(("examples/", "corpus/")):
+        for target in RECORDED_TARGETS[1:]:
+            found += [" ".join([target, *(f"{n}={v}" for n, v in variant.items())]) for variant in VARIANTS]
+    return found
+
+
 def recorded() -> dict[str, dict[str, str]]:
-    """Program → target → digest."""
+    """Program → label → digest."""
     return json.loads(RECORDED.read_text())
 
 
 def _digests(program: Program) -> tuple[str, dict[str, str]]:
-    return program.name, {target: digest(program, target) for target in RECORDED_TARGETS}
+    return program.name, {label: digest(program, label) for label in labels(program)}
 
 
 def record(options: argparse.Namespace) -> None:
@@ -175,7 +208,7 @@ def record(options: argparse.Namespace) -> None:
         after = dict(pool.map(_digests, programs(options.random)))
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, {}), after.get(name, {})
-        if changed := [target for target in RECORDED_TARGETS if old.get(target) != new.get(target)]:
+        if changed := sorted(label for label in old.keys() | new.keys() if old.get(label) != new.get(label)):
             print(f"{name}: {', '.join(changed)}")
     RECORDED.write_text(json.dumps(after, indent=0) + "\n")
 
@@ -183,9 +216,9 @@ def record(options: argparse.Namespace) -> None:
 # -- snapshots
 
 
-def compile_one(job: tuple[Path, Program, str, str, str]) -> tuple[str, str]:
+def compile_one(job: tuple[Path, Program, str, str, dict[str, Any]]) -> tuple[str, str]:
     """(file, text) of one program: compiled by the compiler in `tree`, which every process imports once."""
-    tree, program, target, stage, launches = job
+    tree, program, target, stage, changes = job
     if str(tree) not in sys.path:
         sys.path.insert(0, str(tree))
     from tessera_tools.diagnostics import DiagnosticError
@@ -195,7 +228,7 @@ def compile_one(job: tuple[Path, Program, str, str, str]) -> tuple[str, str]:
     file = f"{target}/{program.name}{SUFFIXES[stage]}"
     try:
         module = parse(program)
-        wanted = Options(lookup(target), until=stage, verify_each=False, launches=launches)
+        wanted = Options(lookup(target), until=stage, verify_each=False, **changes)
         made = compile_module(module, wanted, worker=worker())
     except DiagnosticError as failure:
         return file, ERROR + failure.diagnostics[0].message + "\n"
@@ -231,7 +264,7 @@ def worker() -> Any:
 def make(tree: Path, folder: Path, options: argparse.Namespace, found: list[Program]) -> int:
     """Write the snapshot of the compiler in `tree`; the number of files."""
     jobs = [
-        (tree, program, target, options.stage, options.launches)
+        (tree, program, target, options.stage, {"launches": options.launches})
         for target in options.targets
         for program in found
         if options.only in f"{target}/{program.name}"
