@@ -137,6 +137,14 @@ CASES: list[tuple[str, dict[str, Any], str, int, str]] = [
     ),
     # Bulk copies.
     (
+        LANE + "cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 272;",
+        ONE,
+        "out-of-bounds",
+        9,
+        "'cp.async.bulk.global.shared::cta.bulk_group' at PTX line 9: 272 bytes at global address 0x7f0000100000, of "
+        "array 0, which ends 16 bytes before that does",
+    ),
+    (
         LANE
         + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 16, [0x01000000];",
         ONE,

@@ -39,6 +39,13 @@ def test_scopes_of_the_kernel_are_taken_and_printed_through_aliases() -> None:
     assert again.stdout == done.stdout
 
 
+def test_a_block_without_a_column_is_in_column_0() -> None:
+    text = kernel("k", "#in_sub", "#in_block")
+    for column in ("", ", column = 0"):
+        done = run(["-", "--mlir-print-debuginfo"], stdin=text.replace(", column = 3", column).encode())
+        assert "file = #di_file, line = 2>" in done.stdout.decode()
+
+
 @pytest.mark.parametrize(
     ("name", "own", "inner", "message"),
     [

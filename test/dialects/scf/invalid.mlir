@@ -106,6 +106,34 @@ func.func @reduction(%a: index, %x: f32) {
 
 // -----
 
+func.func @reduction_without_an_initial_value(%a: index, %x: f32) {
+  // expected-error @below {{'scf.parallel' op expects number of results: 1 to be the same as number of initial values: 0}}
+  %0 = "scf.parallel"(%a, %a, %a) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%i: index):
+    "scf.reduce"(%x) ({
+    ^bb1(%l: f32, %r: f32):
+      scf.reduce.return %l : f32
+    }) : (f32) -> ()
+  }) : (index, index, index) -> f32
+  return
+}
+
+// -----
+
+func.func @reduction_with_two_initial_values(%a: index, %x: f32) {
+  // expected-error @below {{'scf.parallel' op expects number of results: 1 to be the same as number of initial values: 2}}
+  %0 = "scf.parallel"(%a, %a, %a, %x, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 2>}> ({
+  ^bb0(%i: index):
+    "scf.reduce"(%x) ({
+    ^bb1(%l: f32, %r: f32):
+      scf.reduce.return %l : f32
+    }) : (f32) -> ()
+  }) : (index, index, index, f32, f32) -> f32
+  return
+}
+
+// -----
+
 func.func @execute_region_empty() {
   // expected-error @below {{region needs to have at least one block}}
   "scf.execute_region"() ({

@@ -25,6 +25,21 @@ nv_tileaa.func @bound(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.ke
 
 // -----
 
+// Without other agents that meet, the first is barrier 1; 0 is that of the CTA.
+// CHECK-LABEL: nv_tileaa.func @first
+// CHECK: create_order groups = 2 barriers = [1, 2] : !nv_tileas.order_token
+nv_tileaa.func @first(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+  %c0 = arith.constant 0 : i32
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  scf.for %k = %c0 to %n step %n : i32 {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  nv_tileaa.return
+}
+
+// -----
+
 // All warps of the agent meet in the loop: turns would only cost time, or never end.
 // CHECK-LABEL: nv_tileaa.func @meets
 // CHECK-NOT: order

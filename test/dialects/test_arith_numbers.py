@@ -1,0 +1,29 @@
+"""The meaning of comparisons on all numbers of four bits."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+import pytest
+
+from tessera_tools.dialects.arith.numbers import compare_integers
+
+RELATIONS: dict[str, Callable[[int, int], bool]] = {
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+PREDICATES = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    **{sign + name: relation for name, relation in RELATIONS.items() for sign in "su"},
+}
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_integers_compare_as_their_predicate_says(predicate: str) -> None:
+    for a in range(16):
+        for b in range(16):
+            x, y = (n - 16 if predicate[0] == "s" and n > 7 else n for n in (a, b))
+            assert compare_integers(predicate, a, b, 4) == PREDICATES[predicate](x, y), (a, b)
+    big = int("1" * 30)
+    assert compare_integers("ne", big, int("1" * 30), 128) is False
