@@ -137,6 +137,16 @@ def test_waits_say_how_many_groups_they_leave() -> None:
     assert (effect.kind, effect.completion, effect.pending) == (Kind.WAIT, Completion.GROUP, 3)
 
 
+@pytest.mark.parametrize(
+    ("flags", "awaited"), [("read", {Completion.BULK_READ}), ("", {Completion.BULK_READ, Completion.BULK})]
+)
+def test_a_wait_for_stores_to_have_read_is_none_for_their_writes(flags: str, awaited: set[Completion]) -> None:
+    [wait] = ops_of(f"nv_tileas.async.store_wait 2 {flags}")
+    effects = wait.effects()
+    assert effects is not None
+    assert {(effect.completion, effect.pending) for effect in effects.own} == {(one, 2) for one in awaited}
+
+
 def test_copies_are_complete_later() -> None:
     effects = declared(nv_tileas.AsyncTiledCopy)
     assert effects is not None
