@@ -140,7 +140,9 @@ def test_waits_say_how_many_groups_they_leave() -> None:
 @pytest.mark.parametrize(
     ("flags", "awaited"), [("read", {Completion.BULK_READ}), ("", {Completion.BULK_READ, Completion.BULK})]
 )
-def test_a_wait_for_stores_to_have_read_is_none_for_their_writes(flags: str, awaited: set[Completion]) -> None:
+def test_a_wait_for_stores_to_have_read_is_none_for_their_writes(
+    flags: str, awaited: set[Completion]
+) -> None:
     [wait] = ops_of(f"nv_tileas.async.store_wait 2 {flags}")
     effects = wait.effects()
     assert effects is not None

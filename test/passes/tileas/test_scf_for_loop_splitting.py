@@ -133,6 +133,31 @@ def test_numbers_at_the_limits_of_their_type(predicate: str) -> None:
         assert (found == expected).all(), (low, high, step, limit)
 
 
+FALLING = (
+    COUNT.replace("%n: tile<i32>)", "%n: tile<i32>, %x: tile<i32>)")
+    .replace("%q = reshape %k", "%place = subi %x, %k : tile<i32>\n      %q = reshape %place")
+    .replace("PREDICATE", "greater_than_or_equal")
+)
+
+
+def test_a_number_beside_the_counter_may_wrap() -> None:
+    """x less the counter, plus a number to 255, passes the greatest number in the first iterations, and is then less
+    than the limit, as in the last ones."""
+    rng = np.random.default_rng(fresh_seed())
+    text = lowered(FALLING, "sm_80")
+    for _ in range(20):
+        step, count = int(rng.integers(1, 300)), int(rng.integers(2, 8))
+        x = int(rng.choice([-LAST - 1 + step, LAST - 255 + step, LAST, int(rng.integers(-300, 300))]))
+        x = min(x, LAST)
+        limit = int(rng.choice([-LAST - 1, 0, x // 2, x - step]))
+        counters = np.arange(count, dtype=np.int64)[:, None] * step
+        numbers = (x - counters + np.arange(256)).astype(np.int32)
+        expected = (numbers >= limit).sum(axis=0) * np.arange(1, 257)
+        given = [np.int32(v) for v in (0, step * count, step, limit, x)]
+        [found] = launch(text, np.full(256, -1, np.int32), *given, target="sm_80")[0]
+        assert (found == expected).all(), (step, count, limit, x)
+
+
 def test_fewer_instructions() -> None:
     x = np.ones((4, 8 * COLUMNS + 4), np.float32)
     given = (x, np.zeros(4, np.float32), np.int32(4), np.int32(x.shape[1]))
