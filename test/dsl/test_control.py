@@ -418,6 +418,30 @@ def test_a_load_does_not_wait_for_stores_to_another_array() -> None:
 
 
 @kernel
+def stores_until(a: ptr[i32], b: ptr[i32], n: i32):
+    for i in range(n):
+        store(a + i, i)
+        if i == 2:
+            break
+    store(b, load(a))
+
+
+@kernel
+def stores_for(a: ptr[i32], b: ptr[i32], n: i32):
+    for i in range(n):
+        store(a + i, i)
+    store(b, load(a))
+
+
+@pytest.mark.parametrize("function", [stores_until, stores_for], ids=lambda function: function.__name__)
+def test_a_load_behind_a_loop_waits_for_its_stores(function: Any) -> None:
+    a, b = np.zeros(4, np.int32), np.zeros(4, np.int32)
+    module = function.__tessera_module__((a, b, 3))[0]
+    [token] = [op.token for op in module.walk() if isinstance(op, ct.LoadPtrTko)]
+    assert isinstance(token.defining_op, ct.Loop | ct.For)
+
+
+@kernel
 def reuses(out: ptr[i32], n: i32):
     t = 1
     for i in range(n):

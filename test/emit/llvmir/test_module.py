@@ -51,6 +51,28 @@ def test_the_predicate_of_a_guarded_instruction_is_its_last_operand():
         assert (operands[int(number) :], name) == (["b"], name)
 
 
+def test_a_vector_of_bytes_is_no_string():
+    text = emit("""llvm.mlir.global @a(dense<[65, 66]> : tensor<2xi8>) : !llvm.array<2 x i8>
+llvm.func @f() -> vector<2xi8> {
+  %0 = llvm.mlir.constant(dense<[65, 66]> : vector<2xi8>) : vector<2xi8>
+  llvm.return %0 : vector<2xi8>
+}""")
+    assert "ret <2 x i8> <i8 65, i8 66>" in verified(text)
+    assert '[2 x i8] c"AB"' in verified(text)
+
+
+def test_a_comdat_is_declared_with_its_kind():
+    text = emit("""llvm.comdat @group {
+  llvm.comdat_selector @one any
+  llvm.comdat_selector @two largest
+}
+llvm.func @one() comdat(@group::@one) {
+  llvm.return
+}""")
+    assert {"$one = comdat any", "$two = comdat largest"} <= set(text.splitlines())
+    assert "define void @one() comdat" in verified(text)
+
+
 def test_the_data_layout_and_the_triple_of_the_module_are_there_once():
     text = emit(
         'module attributes {llvm.data_layout = "e-i64:64", llvm.target_triple = "nvptx64-nvidia-cuda"} {}'
