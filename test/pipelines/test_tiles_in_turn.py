@@ -141,7 +141,7 @@ def test_a_kernel_with_one_tile_for_each_cta_is_as_before() -> None:
     [
         (
             Product(m=128, n=256, k=64, out="f16", d_assumed=True).text(),
-            "nv_tileas.dot has sums of 128x256, for which the threads of one warpgroup have no registers",
+            r"nv_tileas.dot at \S+ has sums of 128x256, for which the threads of one warpgroup have no registers",
         ),
         (SMALL.text(), "with one warpgroup of consumers, the CTAs of a multiprocessor overlap"),
         (

@@ -10,7 +10,7 @@
 // CHECK:     :39:10: remark[passed]: product by #cute.mma_atom<sm90_wgmma
 
 // Every second element of a row: TMA has no stride there.  The threads of the producer load B.
-// CHECK:     the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view without a dimension of known unit stride, and TMA has no stride along the innermost one [tma]
+// CHECK:     the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view without a dimension of known unit stride, and TMA has no stride along the innermost one: make the view with the constant stride 1 [tma]
 // CHECK:     product by #cute.mma_atom<sm90_wgmma
 
 // PLAIN-DAG: :23:1: remark[passed]: 4 warps: as set by num-warps [warps]
