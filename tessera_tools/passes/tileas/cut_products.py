@@ -67,7 +67,8 @@ class CutProducts(Pass):
                     if shape[axis] != old[axis]:
                         _Axis(function, axis, old[axis] // shape[axis]).cut()
             except Missed as refusal:
-                text = f"{m}x{n} sums are not computed in parts, as an SM needs: {refusal.text(large)}"
+                why = f"{refusal.text(large)}: use smaller tiles"
+                text = f"{m}x{n} sums are not computed in parts, as an SM needs: {why}"
                 context.failed(large, text, "product", "tensorcore", function=function)
                 continue
             text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"

@@ -257,7 +257,7 @@ class _Kernel:
                 plans[-1].store,
                 f"would take {plans[-1].bytes} bytes of shared memory, with which "
                 + ("fewer CTAs would fit on a multiprocessor" if fits else "the kernel does not fit"),
-                "use smaller tiles",
+                "" if fits else "use smaller tiles",
             )
 
     def is_followed(self, store: Operation) -> bool:

@@ -113,7 +113,7 @@ class Streams:
                 last.load,
                 f"would take {stages * last.bytes} bytes of shared memory, with which "
                 + (f"fewer than {least} CTAs run at a time" if fits else "the kernel does not fit"),
-                "use smaller tiles",
+                "" if fits else "use smaller tiles",
             )
 
 

@@ -167,6 +167,7 @@ entry @twice(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f32>>, %n: til
 }
 
 // The trip count comes from a counter: the agents that convert and multiply do not know it.
+// CHECK-NOT:  the consumer does
 // CHECK:      remark[missed]: the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load at {{.*}} is in a loop or branch that depends on what the consumer computes, which the agent that computes the factor does not know in this version [tma]
 // SM100:      remark[failed]: tcgen05.mma is not used: nv_tileas.dot is in a loop or branch that depends on what the consumer computes, which the agent that multiplies does not know in this version [agents]
 entry @bound(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f32>>, %n: tile<i32>, %counter: tile<ptr<i32>>) {

@@ -5,7 +5,7 @@
 // CHECK:      left operand of tile 64x64xf16 goes to shared memory through registers, not by cp.async: its accesses are of 16 bits, and cp.async copies 32, 64 or 128 [staging]
 // CHECK:      by cp.async: it is padded with neg_inf, and cp.async pads with zero [staging]
 // CHECK:      by cp.async: it is not loaded in a loop, where the copies of later iterations would run ahead [staging]
-// CHECK:      by cp.async: the loop writes global memory [staging]
+// CHECK:      by cp.async: 'nv_tileas.tiled_store' at {{.*}} writes global memory in the loop [staging]
 // CHECK:      by cp.async: its token orders it after the iteration before [staging]
 // CHECK:      by cp.async: its indices do not follow from the induction variable alone [staging]
 // The loop of @ahead has asynchronous copies alone.
