@@ -471,6 +471,8 @@ def why_computed(dot: nv_tileas.Dot, position: int) -> Missed:
         value = op.operands[0]
     if op is None:
         return Missed(dot, f"has a {SIDES[position]} operand that a loop or branch gives")
+    if isinstance(op, nv_tileaa.Load):
+        return pointwise(op)
     if not isinstance(op, nv_tileas.TiledLoad):
         return Missed(op, "computes it, in the threads of the consumer")
     if not (alone and value.has_one_use):

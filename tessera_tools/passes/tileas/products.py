@@ -463,12 +463,12 @@ def _factor(
                     return None
             return loaded_fill(dot, position, *traced, refusal, order)
     loads = loads_of(dot, position)
+    # Why TMA does not bring what the operand is computed from.
     why: Missed | None = None
-    """Why TMA does not bring what the operand is computed from."""
     try:
         tiled = [load for load in loads if isinstance(load, nv_tileas.TiledLoad)]
         for load in loads:
-            if not isinstance(load, nv_tileas.TiledLoad):
+            if isinstance(load, nv_tileaa.Load):
                 raise pointwise(load)
         if loads:
             converted = _converted(dot, position, facts, order, banned) if position == 1 else None
