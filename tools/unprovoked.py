@@ -18,7 +18,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = "tessera_tools"
-RAISERS = frozenset(("Missed", "Refusal", "ToolError", "UsageError", "error", "error_at", "report"))
+RAISERS = frozenset(
+    (
+        "Conflict",
+        "Missed",
+        "NoRoom",
+        "Refusal",
+        "ToolError",
+        "UsageError",
+        "_Unknown",
+        "error",
+        "error_at",
+        "report",
+    )
+)
 """The functions, methods and classes whose arguments are the text of an error, a finding or a missed remark."""
 SUFFIXES = (".py", ".mlir", ".test", ".ptx", ".lua", ".el")
 LEAST = 9

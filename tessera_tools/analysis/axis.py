@@ -450,13 +450,14 @@ def pointer_limit(op: nv_tileaa.Load | nv_tileaa.Store, axes: Axes) -> tuple[int
         most, why = widest, ""
         if run.length < most:
             most = run.length
-            why = (
-                f"only {most} adjacent elements along dimension {axis} are known to have contiguous addresses"
-            )
+            few = f"only {most}" if most > 1 else "no"
+            why = f"{few} adjacent elements along dimension {axis} are known to have contiguous addresses"
         equal = most if mask is None else mask.length if mask.step == 0 else 1
         if equal < most:
             most = equal
-            why = f"the mask is not known to be uniform for more than {most} adjacent elements along dimension {axis}"
+            why = (
+                f"the mask is not known to be uniform for {most + 1} adjacent elements along dimension {axis}"
+            )
         while most > 1 and run.cut(most).divisor % (most * size):
             most //= 2
             why = f"the addresses are not known to be multiples of {2 * most * size} bytes: add an assume"

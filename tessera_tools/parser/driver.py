@@ -108,7 +108,8 @@ class Parser(Lexer):
     # -- errors
 
     def unexpected(self, row: dict[str, int], at: int) -> DiagnosticError:
-        """A syntax error: the token at `at`, and the expected ones if there are few."""
+        """A syntax error: the token at `at`, and the expected ones if there are few.  Only behind the end of the file
+        nothing is expected, and no token comes there."""
         if "RESULTS" in row and (name := _VALUE_NAME.match(self.source.text, at)) is not None:
             # An operation may begin here, and only the names of results begin one with '%'.
             return self.source.error(name.end(), "expected '=' after SSA name")
@@ -131,7 +132,7 @@ class Parser(Lexer):
         if choices == literals:
             at = self._after_previous_line(at)
         prefix = f"custom op '{op}' " if op else ""
-        return self.source.error(at, f"{prefix}expected {expected or 'nothing more'}, found {found}")
+        return self.source.error(at, f"{prefix}expected {expected}, found {found}")
 
     def _op_in_error(self) -> str:
         """The name of the op that is being parsed; empty between operations."""

@@ -210,7 +210,7 @@ def test_an_access_is_no_wider_than_its_mask() -> None:
     body = POINTERS.format(divisor=16, step=1, more="", mask=" mask %m", masked="")
     ops = function(body, "%p: !llvm.ptr<1>, %m: tensor<16xi1>")
     load = next(op for op in ops if isinstance(op, aa.Load))
-    why = "the mask is not known to be uniform for more than 1 adjacent elements along dimension 0"
+    why = "the mask is not known to be uniform for 2 adjacent elements along dimension 0"
     assert pointer_limit(load, Axes(Facts())) == (0, 1, why)
 
 

@@ -84,6 +84,34 @@ def test_what_cannot_be_loaded(text: str, says: str, tmp_path: Path, request: py
     assert says in opt(f"--load-pass-plugin={file}", status=1)[1]
 
 
+FORGETFUL = """
+from tessera_tools.opdef import CustomDirective, Dialect, Op, operand, ops_of, result
+from tessera_tools.passes.plugins import Plugin
+
+class Forgets(CustomDirective, name="Forgets"):
+    grammar = "custom: VALUE"
+
+    def read(self, state, node):
+        pass
+
+class Twice(Op, name="toy.twice"):
+    value = operand()
+    result = result()
+    assembly = "custom<Forgets> attr-dict `:` type($result)"
+
+DIALECT = Dialect("toy", "a dialect whose syntax forgets an operand", ops_of(globals()))
+PLUGIN = Plugin(dialects={"toy": "forgetful"})
+"""
+
+
+def test_syntax_that_forgets_an_operand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "forgetful.py").write_text(FORGETFUL)
+    (tmp_path / "program.mlir").write_text("%a = toy.twice %b : i32")
+    result = run([str(tmp_path / "program.mlir"), "--load-dialect-plugin=forgetful:PLUGIN"])
+    assert "1:6: error: 'toy.twice' op expects one operand 'value', found 0" in result.stderr.decode()
+
+
 def test_what_a_plugin_is() -> None:
     _, err = opt("--load-pass-plugin=json:dumps", status=1)
     assert "'json:dumps' has no plugin" in err

@@ -277,6 +277,29 @@ def test_a_remark_says_that_ctas_multiply_together() -> None:
     assert any(text in one for one in remarks(PAIRED["f16"].text()))
 
 
+def test_right_factors_of_three_dimensions_stay_with_one_cta() -> None:
+    """A CTA would load half of an axis that the tile has elsewhere."""
+    text = Product(m=128, n=64).text()
+    for old, new in (
+        ("shape = [%br, %bc], strides = [%bL, 1]", "shape = [1, %br, %bc], strides = [%bL, %bL, 1]"),
+        ("tile=(64x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>",
+         "tile=(1x64x64), padding_value = zero, tensor_view<1x?x?xf16, strides=[?,?,1]>"),
+        ("%b, %bt = load_view_tko weak %bV[%k, %y]", "%b3, %bt = load_view_tko weak %bV[%c0, %k, %y]"),
+        ("-> tile<64x64xf16>, token",
+         "-> tile<1x64x64xf16>, token\n  %b = reshape %b3 : tile<1x64x64xf16> -> tile<64x64xf16>"),
+    ):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    text = re.sub(
+        r"(%bT = .*)tensor_view<\?x\?xf16, strides=\[\?,1\]>",
+        r"\1tensor_view<1x?x?xf16, strides=[?,?,1]>",
+        text,
+    )
+    assert not is_paired(text, cluster=BLOCKS)
+    why = "nv_tileas.tiled_load reads a tile of another shape than the factor, which has no halves"
+    assert f"each CTA multiplies alone: {why}: load a tile of the factor's shape" in remarks(text)
+
+
 def test_loops_of_different_lengths_stay_with_one_cta() -> None:
     """The leader could not multiply for a CTA that has left the loop."""
     text = PAIRED["f16"].text().replace("(%c0 to %steps, step %c1)", "(%x to %steps, step %c1)")

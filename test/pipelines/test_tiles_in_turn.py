@@ -141,7 +141,7 @@ def test_a_kernel_with_one_tile_for_each_cta_is_as_before() -> None:
     [
         (
             Product(m=128, n=256, k=64, out="f16", d_assumed=True).text(),
-            "nv_tileas.dot has sums of 128x256, for which the threads of one warpgroup have no registers",
+            r"nv_tileas.dot at \S+ has sums of 128x256, for which the threads of one warpgroup have no registers",
         ),
         (SMALL.text(), "with one warpgroup of consumers, the CTAs of a multiprocessor overlap"),
         (
@@ -167,7 +167,7 @@ def test_a_remark_says_why_not(text: str, why: str) -> None:
             )
             .replace("%tiles: tile<i32>)", "%tiles: tile<i32>, %cnt: tile<ptr<i32>>)")
             .replace("%last =", "%last, %lastt ="),
-            "'nv_tileaa.atomic_rmw' belongs to the order of the iterations",
+            r"'nv_tileaa.atomic_rmw' at \S+ belongs to the order of the iterations",
         ),
         (
             Product(m=64, n=32, k=32, outer=True, warps=4).text(),
@@ -190,7 +190,7 @@ def test_the_option_is_an_error_where_it_cannot_be(text: str, why: str) -> None:
 def test_ctas_that_add_up_their_sums_keep_the_order_of_the_tiles() -> None:
     """Split-K: the exchange of sums is a step of all CTAs of a cluster."""
     with pytest.raises(
-        DiagnosticError, match="cluster_reduce_scatter' belongs to the order of the iterations"
+        DiagnosticError, match=r"cluster_reduce_scatter' at \S+ belongs to the order of the iterations"
     ):
         compiled(SMALL.text(), "sm_90a", 3, "tiles", "auto", "static", split_k=2)
 

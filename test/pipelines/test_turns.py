@@ -45,7 +45,7 @@ def translated(text: str, *flags: str) -> tuple[str, str]:
 def test_attention_takes_turns_by_its_price(name: str) -> None:
     ptx, remarks = translated(KERNELS[name].text())
     found = re.search(
-        r"2 consumer warpgroups take turns with the tensor cores \(ping-pong\), an iteration takes (\d+) cycles "
+        r"2 consumer warpgroups take turns with the tensor cores \(ping-pong\): an iteration takes (\d+) cycles "
         r"instead of (\d+) \[turns\]",
         remarks,
     )

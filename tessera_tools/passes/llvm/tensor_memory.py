@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import pointer as pointer_in
@@ -362,16 +361,13 @@ _SUMS: dict[Type, int] = {F16: 0, F32: 1, I32: 2}
 
 
 def _operand_code(element: Type) -> tuple[str, int]:
-    """(kind, number of the type in it) of a factor."""
+    """(kind, number of the type in it) of a factor; instructions have no others (dialects/atoms.py)."""
     if isinstance(element, IntegerType):
         return "i8", int(element.signedness != "unsigned")
     codes: dict[Type, tuple[str, int]] = {F16: ("f16", 0), BF16: ("f16", 1), TF32: ("tf32", 2)}
     if element in codes:
         return codes[element]
-    words = {"f8E4M3FN": ("f8f6f4", 0), "f8E5M2": ("f8f6f4", 1), "f4E2M1FN": ("f4", 1)}
-    if str(element) not in words:
-        raise Refusal(f"tcgen05.mma does not multiply {element}")
-    return words[str(element)]
+    return {"f8E4M3FN": ("f8f6f4", 0), "f8E5M2": ("f8f6f4", 1), "f4E2M1FN": ("f4", 1)}[str(element)]
 
 
 # -- sums

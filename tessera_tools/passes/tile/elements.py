@@ -86,11 +86,10 @@ def _place(
         indices = [
             low.insert(arith.AddI(offset, v)).result for offset, v in zip(matrix.offsets, own, strict=True)
         ]
-    elif op.buffer in low.tensors:
+    else:
+        # Nothing but parameters and slices of them is in global memory.
         base, _, dynamic, _ = low.tensors[op.buffer]
         strides = [*dynamic[:-1], 1] if dynamic else []
-    else:
-        raise op.error("accesses a tensor that is neither a kernel parameter nor a matrix of one")
     total: Value | None = None
     for index, stride in zip(indices, strides, strict=True):
         part = _wide(low, index)

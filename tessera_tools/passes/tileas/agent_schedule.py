@@ -472,7 +472,7 @@ class AgentLoop(ScheduledLoop):
         """Whether there are several warpgroups, and the consumer writes no operand of the products: it would have to
         meet for that in each iteration."""
         computes = any(p.staged or p.sliced for op, p in self.products.items() if op in self.numbers)
-        refused = any(refusal.op.parent_op is self.loop for refusal in self.choice.refused)
+        refused = any(op.parent_op is self.loop for op in self.choice.refused)
         return self.choice.groups > 1 and not computes and not refused
 
     def first_of_turn(self, found: Schedule) -> int:

@@ -19,24 +19,17 @@ from tessera_tools.analysis.tensor_maps import describe, element_word
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileas import shared_axis
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.planning.boxes import MOST_AXES, TMA_ALIGNMENT, box_of, box_width
+from tessera_tools.passes.tileas.missed import Missed
+from tessera_tools.planning.boxes import MOST_AXES, TMA_ALIGNMENT, box_of
 from tessera_tools.records import dataclass, replace
 
 ENOUGH_BLOCKS = 4
 """CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
 to so many, but no further."""
-
-
-class Missed(Exception):
-    """The reason why an op is not changed: the op, and its problem."""
-
-    def __init__(self, op: Operation, why: str) -> None:
-        super().__init__(why)
-        self.op, self.why = op, why
 
 
 @dataclass(frozen=True)
@@ -86,18 +79,23 @@ def axes_of(
     view. `verb`: "reads" or "writes"."""
     view = op.view.defining_op
     if not isinstance(view, nv_tileaa.MakeMemRef):
-        raise Missed(op, f"{verb} a view that is not created in the kernel")
+        raise Missed(
+            op,
+            f"{verb} a view that is not made by one op for all executions",
+            "make the view of a pointer where no loop or branch gives it",
+        )
     if not 1 <= type.rank <= MOST_AXES or element_word(type.element) is None:
         raise Missed(op, f"{verb} a tile of {type}, which TMA does not support")
     if hint(op, "allow_tma") == 0:
-        raise Missed(op, "has the hint allow_tma = false")
+        raise Missed(op, "has the hint allow_tma = false", "remove the hint")
     if op.cache is not None:
-        raise Missed(op, "has a cache operator, which TMA does not support")
+        raise Missed(op, "has a cache operator, which TMA does not support", "remove the operator")
     fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
     if not fast:
         raise Missed(
             op,
             f"{verb} a view without a dimension of known unit stride, and TMA has no stride along the innermost one",
+            "make the view with the constant stride 1",
         )
     last = fast[-1]
     axes = (*(axis for axis in range(type.rank) if axis != last), last)
@@ -106,14 +104,16 @@ def axes_of(
         raise Missed(
             op,
             f"{verb} {'from' if verb == 'reads' else 'to'} a base that is not known to be a multiple of "
-            f"{TMA_ALIGNMENT} bytes: add an assume",
+            f"{TMA_ALIGNMENT} bytes",
+            "add an assume",
         )
     for axis in axes[:-1]:
         if divisor_of(view.strides()[axis], facts) * size % TMA_ALIGNMENT:
             raise Missed(
                 op,
                 f"{verb} a view whose stride of dimension {axis} is not known to be a multiple of {TMA_ALIGNMENT} "
-                "bytes: add an assume",
+                "bytes",
+                "add an assume",
             )
     return axes
 
@@ -131,9 +131,11 @@ def boxes_of(
     tile = tuple(type.shape[axis] for axis in axes)
     box = box_of(tile, size, swizzle)
     if box is None:
-        width = box_width(tile, size, swizzle) * size
+        least = max(swizzle, TMA_ALIGNMENT)
         raise Missed(
-            op, f"{verb} rows of {tile[-1] * size} bytes, which are not whole boxes of {width} bytes"
+            op,
+            f"{verb} rows of {tile[-1] * size} bytes, which are not whole boxes of {least} bytes",
+            "use a tile with longer rows",
         )
     found = Boxes(axes, tile, box, swizzle, 8 * size)
     assert isinstance(view, nv_tileaa.MakeMemRef)  # axes_of refuses others

@@ -19,9 +19,9 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import allocated_columns
 from tessera_tools.ir.core import Operation
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice, asynchronous_products
 from tessera_tools.passes.tileas.umma_pairs import CTAS, has_halves

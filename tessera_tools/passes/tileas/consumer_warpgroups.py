@@ -7,7 +7,7 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.traversal import enclosing
-from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.precision import PROMOTED, SLICED, is_deep, loses_precision, sums_of
 
 MOST_ACCUMULATOR = 128
@@ -58,8 +58,13 @@ def warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
         raise Missed(
             function,
             f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
+            "remove the hint num_worker_warps_per_cta",
         )
-    raise Missed(dots[0], f"has accumulators that do not fit the registers of {WARPGROUPS[-1][0]} warpgroups")
+    raise Missed(
+        dots[0],
+        f"has sums that do not fit the registers of {WARPGROUPS[-1][0]} warpgroups",
+        "use smaller tiles",
+    )
 
 
 def group_in_turn(dots: list[nv_tileas.Dot], chained: bool) -> int:

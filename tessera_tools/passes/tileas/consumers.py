@@ -24,6 +24,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.passes.tileas.missed import place_of
 from tessera_tools.planning.layout_rules import FREE
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
@@ -72,10 +73,10 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
             return "an agent of its own computes a factor, which does not know turns in this version"
     for op in loop.walk():
         if not (isinstance(op, (*_CONTROL, *_ACCESSES)) or is_pure(op)):
-            return f"'{op.name}' belongs to the order of the iterations"
+            return f"'{op.name}'{place_of(op)} belongs to the order of the iterations"
     for op in loop.parent or ():
         if op is not loop and writes_memory(op):
-            return f"'{op.name}' in front of the iterations or behind them would run twice"
+            return f"'{op.name}'{place_of(op)}, in front of the iterations or behind them, would run twice"
     for product in products:
         for load in (*product.loads, *product.read):
             around = load.load.parent_op

@@ -67,12 +67,12 @@ def converted_fill(
     if not loads or len(loads) < len(found) or root is None or not all(v.has_one_use for v in between):
         return None
     ops = ops_before(value, dot)
-    cut = _parts(value, position, ops, dot)
-    if cut is None:
+    cut = _parts(value, position, ops, dot) if ops is not None else None
+    if ops is None or cut is None:
         return None
     memory, swizzle = staged_layout(dot, position)
     reads = [read_load(dot, load, facts, order) for load in loads]
-    return ConvertedFill(root, memory, swizzle, signs, False, "", ops, reads=reads, cut=cut)
+    return ConvertedFill(root, memory, swizzle, signs, False, None, ops, reads=reads, cut=cut)
 
 
 def _parts(value: Value, position: int, ops: list[Operation], dot: nv_tileas.Dot) -> dict[Value, int] | None:

@@ -17,8 +17,8 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.agent_registers import ConverterPlan
 from tessera_tools.passes.tileas.box_stages import Pipeline, fill_with, first, following, of_part
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.conversions import ConvertedFill
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.planning.shared_memory import narrowest
 from tessera_tools.records import dataclass
@@ -57,8 +57,8 @@ class Converter:
             op = next(iter(self.fills)).reads[0].load
             raise Missed(
                 op,
-                "is of a factor that depends on what the consumer computes, which the agent that converts does not "
-                "know in this version",
+                "is in a loop or branch that depends on what the consumer computes, which the agent that computes the "
+                "factor does not know in this version",
             )
 
     def convert(self, source: Block, target: Block) -> None:

@@ -19,6 +19,7 @@ from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout
 from tessera_tools.passes.tileas.cta_layouts import Blocks, blocks_of, layout_for, part_shape
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.planning.layout_rules import copies, is_tile
 from tessera_tools.records import dataclass
 
@@ -31,12 +32,8 @@ Need = tuple[Value, Blocks]
 Step = Callable[..., Iterator[Need]]
 
 
-class Conflict(Exception):
-    """Why a value cannot have the parts that an op needs: the op, and its problem."""
-
-    def __init__(self, op: Operation, why: str) -> None:
-        super().__init__(why)
-        self.op, self.why = op, why
+class Conflict(Missed):
+    """Why a value cannot have the parts that an op needs."""
 
 
 @dataclass(frozen=True)

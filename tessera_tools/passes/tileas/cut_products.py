@@ -26,8 +26,8 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import has_room
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
@@ -67,9 +67,8 @@ class CutProducts(Pass):
                     if shape[axis] != old[axis]:
                         _Axis(function, axis, old[axis] // shape[axis]).cut()
             except Missed as refusal:
-                text = (
-                    f"{m}x{n} sums are not computed in parts, as an SM needs: {refusal.op.name} {refusal.why}"
-                )
+                why = f"{refusal.text(large)}: use smaller tiles"
+                text = f"{m}x{n} sums are not computed in parts, as an SM needs: {why}"
                 context.failed(large, text, "product", "tensorcore", function=function)
                 continue
             text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"

@@ -19,6 +19,8 @@ from tessera_tools.ir.interfaces import BranchLike, LoopLike
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import classify
 from tessera_tools.passes.base import PassContext
+from tessera_tools.passes.tileas.missed import place_of
+from tessera_tools.passes.tileas.products import types_advice
 from tessera_tools.target import Feature, Target
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def explain_layouts(assignment: Assignment, context: PassContext) -> None:
             ways["copy"] = found.copies
         path = f", through {_listed([_count(n, word) for word, n in ways.items()])}" if ways else ""
         name = found.op.name
-        return f"from {_ATOMS.get(name.partition('.')[2], name)}{_at(found.op)}{path}"
+        return f"from {_ATOMS.get(name.partition('.')[2], name)}{place_of(found.op)}{path}"
 
     prices: dict[Operation, list[str]] = {}
     for conversion, user, _ in assignment.made:
@@ -69,11 +71,15 @@ def explain_layouts(assignment: Assignment, context: PassContext) -> None:
         tiles = f"{_count(sizes[root], 'tile')} of type {_plain_text(root)}"
         context.passed(anchor, f"layout of {tiles}: {reason(root)}", "layout", "layout")
     for op, root in assignment.overruled:
-        price = f"a conversion that uses {_listed(prices[op])}" if op in prices else "no conversion"
+        ways = Counter(prices.get(op, ()))
+        price = " and ".join(
+            f"a conversion that uses {way}" if count == 1 else f"{count} conversions that each use {way}"
+            for way, count in ways.items()
+        )
         context.missed(
             op,
             f"'{op.name}' prefers another layout for its tile of type {_plain_text(root)}, but must use the layout of "
-            f"its tied tiles, which is {reason(root)}; the cost is {price}",
+            f"its tied tiles, which is {reason(root)}; the cost is {price or 'no conversion'}",
             "layout",
             "layout",
         )
@@ -88,11 +94,6 @@ def explain_layouts(assignment: Assignment, context: PassContext) -> None:
             "conversion",
             "layout",
         )
-
-
-def _at(op: Operation) -> str:
-    start = op.location.start()
-    return f" at {start[0]}:{start[1]}:{start[2]}" if start is not None else ""
 
 
 def _plain_text(value: Value) -> str:
@@ -137,11 +138,7 @@ def explain_products(function: Operation, target: Target | None, context: PassCo
                 f"product by {op.atom}: no tensor core instruction multiplies {a} by {b} into {c}",
                 "product",
                 "tensorcore",
-                *(
-                    ["convert the operands to tf32, f16 or bf16 if their precision suffices"]
-                    if str(a) == "f32"
-                    else []
-                ),
+                *filter(None, [types_advice((a, b, c))]),
             )
 
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
-from tessera_tools.dialects.nv_tileas.base import SmemType
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.box_stages import Pipeline
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.conversions import ConvertedFill
-from tessera_tools.passes.tileas.fills import SIDES, BoxLoad
+from tessera_tools.passes.tileas.fills import SIDES, BoxLoad, why_computed
+from tessera_tools.passes.tileas.missed import Missed
+from tessera_tools.passes.tileas.products import AsyncProduct
+from tessera_tools.passes.tileas.umma_products import UmmaProduct
 from tessera_tools.planning.shared_memory import tile_text
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 def explain_banned(function: nv_tileaa.Func, banned: Iterable[Missed], context: PassContext) -> None:
     """Remarks on the tiles of products that the consumer loads itself."""
     for refusal in banned:
-        text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
+        text = f"TMA does not load the tile, the consumer does: {refusal.text()}"
         context.failed(refusal.op, text, "tma", "memory", function=function)
 
 
@@ -39,20 +41,37 @@ def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], con
             context.passed(load.load, text, "staging", "memory", function=function)
             continue
         by = "by cp.async" if load.is_copied else "through registers"
-        text = f"the producer's threads bring the tile {by}, not TMA: {load.load.name} {load.why}"
+        assert load.why is not None
+        text = f"the producer's threads bring the tile {by}, not TMA: {load.why.text(load.load)}"
         context.missed(load.load, text, "tma", "memory", function=function)
 
 
+def staged_texts(products: Iterable[AsyncProduct], context: PassContext) -> list[tuple[Operation, str]]:
+    """If remarks are requested: the operands that the consumer writes to shared or tensor memory, and why, with their
+    products, which are not rewritten yet."""
+    found: list[tuple[Operation, str]] = []
+    for product in products if context.explains else ():
+        handed = product.handed if isinstance(product, UmmaProduct) else dict.fromkeys(product.staged)
+        for position, factor in handed.items():
+            why = why_computed(product.dot, position) if factor is None else factor.why
+            if why is None:
+                continue
+            type = product.dot.operand(position).type_as(RankedTensorType)
+            memory = "tensor" if factor is not None and factor.in_tensor else "shared"
+            text = (
+                f"{SIDES[position]} operand of {tile_text(type.shape, type.element)} goes to {memory} memory through "
+                f"registers, not by TMA: {why.text(product.dot)}"
+            )
+            found.append((product.dot, text))
+    return found
+
+
 def explain_staged(
-    function: nv_tileaa.Func, dot: Operation, position: int, buffer: Value, why: str, context: PassContext
+    function: nv_tileaa.Func, texts: Iterable[tuple[Operation, str]], context: PassContext
 ) -> None:
-    """Why the consumer writes an operand to shared memory."""
-    type = buffer.type_as(SmemType)
-    text = (
-        f"{SIDES[position]} operand of {tile_text(type.tile, type.element)} goes to shared memory through registers, "
-        f"not by TMA: {why}"
-    )
-    context.missed(dot, text, "staging", "memory", function=function)
+    """Why the consumer writes operands to memory."""
+    for dot, text in texts:
+        context.missed(dot, text, "staging", "memory", function=function)
 
 
 def explain_stages(kernel: Kernel, context: PassContext) -> None:
@@ -73,29 +92,16 @@ def explain_stages(kernel: Kernel, context: PassContext) -> None:
         context.passed(pipeline.user, text, "stages", "schedule", function=kernel.function)
 
 
-def why_computed(factor: Value) -> str:
-    """Why the consumer writes a factor to shared memory, which it does not do yet."""
-    alone = factor.has_one_use
-    while isinstance(op := factor.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape):
-        factor = op.operands[0]
-        alone = alone and factor.has_one_use
-    if isinstance(op, nv_tileas.Load | nv_tileas.TiledLoad):
-        if alone:
-            return "it is not contiguous along K; wgmma requires that unless elements have 16 bits"
-        return "the tile that is loaded has other uses too"
-    return "the consumer computes it"
-
-
 def explain_refusal(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
     """A remark, missed or failed, with the reason why an op does not become asynchronous."""
-    text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
+    text = f"TMA and wgmma are not used: {refusal.text()}"
     tell(refusal.op, text, "agents", "tensorcore", function=function)
 
 
 def explain_refused_load(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
     """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
     if isinstance(refusal.op, nv_tileas.TiledLoad):
-        text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
+        text = f"TMA does not load the tile: {refusal.text()}"
         tell(refusal.op, text, "tma", "memory", function=function)
 
 
@@ -113,7 +119,7 @@ def explain_registers(
 
 def explain_refused_umma(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
     """A remark, missed or failed, with the reason why a product does not use tensor memory."""
-    text = f"tcgen05.mma is not used: {refusal.op.name} {refusal.why}"
+    text = f"tcgen05.mma is not used: {refusal.text()}"
     tell(refusal.op, text, "agents", "tensorcore", function=function)
 
 
@@ -130,7 +136,7 @@ def explain_sums(function: nv_tileaa.Func, context: PassContext) -> None:
 def explain_pairs(function: nv_tileaa.Func, refusal: Missed | None, context: PassContext) -> None:
     """A remark on whether the two CTAs of a cluster do the products together, or why not."""
     if refusal is not None:
-        text = f"each CTA multiplies alone: {refusal.op.name} {refusal.why}"
+        text = f"each CTA multiplies alone: {refusal.text()}"
         context.missed(refusal.op, text, "pairs", "tensorcore", function=function)
     for op in function.walk():
         if isinstance(op, nv_tileas.Umma) and op.pair is not None:

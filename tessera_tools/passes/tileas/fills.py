@@ -31,8 +31,9 @@ from tessera_tools.ir.traversal import enclosing
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
+from tessera_tools.passes.tileas.boxes import Boxes, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.passes.tileas.missed import Missed, place_of
 from tessera_tools.planning.accesses import MANY_ROWS
 from tessera_tools.planning.shared_memory import stage_stride
 from tessera_tools.records import dataclass, field
@@ -49,6 +50,13 @@ elements are computed from, or the sums of the consumer, takes registers, too.""
 _NARROWEST_COPY = 32
 """The fewest bits that a cp.async copies."""
 SIDES = ("left", "right")
+SHORTEST_ROWS = "products read rows of at least 32 bytes from shared memory"
+LONGER_ROWS = "use a tile with longer rows"
+OTHER_TOKEN = "give it another token if the two touch different memory"
+_ALONG_K = (
+    "reads an operand that is not contiguous along K, as wgmma requires unless elements have 16 bits",
+    "lay the tensor out along K",
+)
 
 
 @dataclass(eq=False)
@@ -68,7 +76,11 @@ class BoxLoad:
         """Load half of the tile along an axis of the product's factor.  Raises Missed if TMA does not bring it."""
         for step in reversed(self.steps):
             if isinstance(step, nv_tileaa.Reshape):
-                raise Missed(self.load, "reads a tile of another shape than the factor, which has no halves")
+                raise Missed(
+                    self.load,
+                    "reads a tile of another shape than the factor, which has no halves",
+                    "load a tile of the factor's shape",
+                )
             if isinstance(step, nv_tileaa.Permute):
                 axis = step.permutation.values[axis]
         self.half = axis
@@ -133,8 +145,8 @@ class ThreadFill:
     """The ops between the tile and the product, in order; they are removed."""
     is_copied: bool
     """Whether it is loaded by cp.async; the threads compute other tiles in registers."""
-    why: str
-    """Why TMA does not bring it."""
+    why: Missed | None
+    """Why TMA does not bring it; None if an agent computes it from what TMA brings."""
     slices: list[Operation] = field(default_factory=list[Operation])
     """The ops, in order, that compute the tile from views alone, element by element: it may come part by part."""
     most: int = MOST_ELEMENTS
@@ -256,12 +268,18 @@ def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -
     """The axes of a load's view in the order of its tensor map.  Raises Missed if TMA in a producer cannot execute the
     load."""
     if load.padding.value not in ("undef", "zero"):
-        raise Missed(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
+        raise Missed(
+            load,
+            f"reads {load.padding.value} out of bounds, but TMA fills with zeros",
+            "pad with zero if that makes no difference",
+        )
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
             raise Missed(
-                load, f"is nested in a '{around.name}', which a producer cannot execute in this version"
+                load,
+                f"is nested in a '{around.name}', which a producer cannot execute in this version",
+                "use a loop that counts",
             )
         around = around.parent_op
     return axes_of(load, type, facts, "reads")
@@ -287,18 +305,14 @@ def box_load(
 
 
 def _boxes_of_factor(load: nv_tileas.TiledLoad, type: RankedTensorType, axes: tuple[int, ...]) -> Boxes:
-    """The boxes by which TMA brings a tile for a product, in the widest swizzle.  Raises Missed if there are none."""
+    """The boxes by which TMA brings a tile for a product, in the widest swizzle.  Raises Missed if there are none.
+
+    Factors have at least 8 rows, the pattern of a swizzle."""
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
-        raise Missed(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
-    stage = type.num_elements * size
-    if stage % SWIZZLE_ALIGNMENT[swizzle]:
-        raise Missed(
-            load,
-            f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
-        )
+        raise Missed(load, f"reads rows of {width} bytes; {SHORTEST_ROWS}", LONGER_ROWS)
     return boxes_of(load, type, axes, swizzle, "reads")
 
 
@@ -307,11 +321,12 @@ def _check_major(position: int, made: BoxLoad, size: int, transposed: Sequence[i
     k_axis = 1 - position
     first = made.seen.apply({"offset": 1})
     if first[f"dim{k_axis}"] != 1 and size not in transposed:
-        unless = " or ".join(str(8 * other) for other in transposed)
+        bits = " or ".join(str(8 * other) for other in transposed)
+        unless = f" unless elements have {bits} bits" if transposed else ""
         raise Missed(
             made.load,
-            "reads an operand that is not contiguous along K; the product requires that unless elements have "
-            f"{unless} bits",
+            f"reads an operand that is not contiguous along K, as the product requires{unless}",
+            _ALONG_K[1],
         )
 
 
@@ -320,8 +335,13 @@ def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
 
     A write after the op that waits for the tile comes after the load by itself.
     """
-    if any(not isinstance(op, LOADS) for op in order.before(load)):
-        raise Missed(load, "is ordered by its token after an op other than a tile load")
+    other = next((op for op in order.before(load) if not isinstance(op, LOADS)), None)
+    if other is not None:
+        raise Missed(
+            load,
+            f"is ordered by its token after '{other.name}'{place_of(other)}, and the tile would come ahead of that",
+            OTHER_TOKEN,
+        )
     function = enclosing(user, nv_tileaa.Func)
     assert function is not None
     for op in function.walk():
@@ -332,7 +352,9 @@ def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
             outer = outer.parent_op
         if outer is None:
             raise Missed(
-                load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
+                load,
+                f"is ordered by its token before '{op.name}'{place_of(op)}, which does not follow the use of the tile",
+                OTHER_TOKEN,
             )
 
 
@@ -347,7 +369,7 @@ def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
         raise Missed(
-            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
+            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; {SHORTEST_ROWS}", LONGER_ROWS
         )
     return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
 
@@ -380,30 +402,27 @@ def loaded_fill(
         and load.cache is None
         and (atom <= padded_bits(element) or fast == along)
     )
-    return ThreadFill(load, memory, swizzle, steps, is_copied, refusal.why, [] if is_copied else [load])
+    return ThreadFill(load, memory, swizzle, steps, is_copied, refusal, [] if is_copied else [load])
 
 
 def computed_fill(
-    dot: nv_tileas.Dot, position: int, value: Value, signs: list[Operation], why: str, order: MemoryOrder
+    dot: nv_tileas.Dot, position: int, value: Value, signs: list[Operation], why: Missed, order: MemoryOrder
 ) -> ThreadFill | None:
     """A factor before some inversions of its sign, which the producer's threads compute from what they load, and not
     the consumer from what TMA loads, for the reason `why`; None if they cannot.  Raises Missed if wgmma could not
     read it."""
-    root = value.defining_op
+    root, ops = value.defining_op, ops_before(value, dot)
     between = [value, *(op.results[0] for op in signs)]
     if root is None or root.parent is not dot.parent or not all(v.has_one_use for v in between):
         return None
+    loads = [op for op in ops or () if isinstance(op, LOADS)]
+    if ops is None or not loads or _stands_elsewhere(root):
+        return None
     try:
-        ops = ops_before(value, dot)
-        loads = [op for op in ops if isinstance(op, LOADS)]
         for load in loads:
             check_order(load, dot, order)
     except Missed:
         return None
-    if not loads or _stands_elsewhere(root):
-        return None
-    if any(isinstance(load, nv_tileaa.Load) for load in loads):
-        why = "its elements are loaded through pointers"
     memory, swizzle = staged_layout(dot, position)
     slices = ops if all(_is_sliced(op, dot) for op in ops) else []
     return ThreadFill(root, memory, swizzle, signs, False, why, slices)
@@ -433,8 +452,7 @@ def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[nv_tileas.TiledLoad, 
         if isinstance(op, nv_tileas.TiledLoad):
             return op, steps[::-1]
         if isinstance(op, nv_tileaa.Reshape):
-            old, new = op.source.type.shape, op.res.type.shape
-            if [n for n in old if n != 1] != [n for n in new if n != 1]:
+            if not _only_renames(op):
                 return None
         elif not isinstance(op, nv_tileaa.Permute | arith.NegF):
             return None
@@ -443,18 +461,44 @@ def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[nv_tileas.TiledLoad, 
     return None
 
 
+def why_computed(dot: nv_tileas.Dot, position: int) -> Missed:
+    """Why the consumer writes an operand to where its product reads it."""
+    value, alone, moved = dot.operand(position), True, False
+    while isinstance(op := value.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):
+        alone = alone and value.has_one_use
+        if isinstance(op, nv_tileaa.Reshape):
+            moved = moved or not _only_renames(op)
+        value = op.operands[0]
+    if op is None:
+        return Missed(dot, f"has a {SIDES[position]} operand that a loop or branch gives")
+    if isinstance(op, nv_tileaa.Load):
+        return pointwise(op)
+    if not isinstance(op, nv_tileas.TiledLoad):
+        return Missed(op, "computes it, in the threads of the consumer")
+    if not (alone and value.has_one_use):
+        return Missed(op, "reads a tile that is not for the product alone", "load the tile once for each use")
+    if moved:
+        return Missed(
+            op, "reads a tile of another shape than the operand", "load a tile of the operand's shape"
+        )
+    return Missed(op, *_ALONG_K)
+
+
+def _only_renames(op: nv_tileaa.Reshape) -> bool:
+    """Whether a reshape adds or removes axes of extent 1 alone."""
+    old, new = op.source.type.shape, op.res.type.shape
+    return [n for n in old if n != 1] == [n for n in new if n != 1]
+
+
 def loads_of(dot: nv_tileas.Dot, position: int) -> list[nv_tileas.TiledLoad | nv_tileaa.Load]:
     """The loads in the block of a product from which alone an operand is computed, by ops without effects; none if it
     is computed from something else."""
-    try:
-        return [op for op in ops_before(dot.operand(position), dot) if isinstance(op, LOADS)]
-    except Missed:
-        return []
+    return [op for op in ops_before(dot.operand(position), dot) or () if isinstance(op, LOADS)]
 
 
-def ops_before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
-    """The ops on tiles in a product's block from which a tile is computed, in order.  Raises Missed if it is not
-    computed from loads by ops without effects."""
+def ops_before(value: Value, dot: nv_tileas.Dot) -> list[Operation] | None:
+    """The ops on tiles in a product's block from which a tile is computed, in order; None if it is not computed from
+    loads by ops without effects."""
     found: set[Operation] = set()
     work = [value]
     while work:
@@ -462,7 +506,7 @@ def ops_before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
         if op is None or op.parent is not dot.parent or op in found:
             continue
         if not isinstance(op, LOADS) and (op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot)):
-            raise Missed(op, "is not what a producer computes")
+            return None
         if splat_of(constant_value(op.results[0])) is None:
             found.add(op)
         work += [v for v in op.operands if isinstance(v.type, RankedTensorType)]
@@ -509,7 +553,7 @@ def _readable(
     there), if possible the axis `along`.  Raises Missed if there is none."""
     size = element_bytes(type.element)
     axes = sorted(range(type.rank), key=lambda axis: (axis != along, -axis))
-    why = "has rows that wgmma cannot read; its swizzles need at least 32 bytes"
+    why = f"has no rows that a product could read; {SHORTEST_ROWS}", LONGER_ROWS
     for fast in axes:
         width = type.shape[fast] * size
         swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
@@ -519,7 +563,14 @@ def _readable(
         layout = swizzled(type.shape, 8 * size, (fast, *others), swizzle)
         if size == REGISTER_BYTES or _after(steps, layout).apply({"offset": 1})[f"dim{1 - position}"] == 1:
             return layout, swizzle, fast
-        why = (
-            "has an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits"
-        )
-    raise Missed(load, why)
+        why = _ALONG_K
+    raise Missed(load, *why)
+
+
+def pointwise(load: nv_tileaa.Load) -> Missed:
+    """Why TMA does not make a load through pointers."""
+    return Missed(
+        load,
+        "reads each element at an address of its own, and TMA copies boxes of views",
+        "load the tile through a view if its rows are evenly apart",
+    )

@@ -30,6 +30,7 @@ from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, s
 from tessera_tools.passes.tileas.explain import explain_loads
 from tessera_tools.passes.tileas.fills import SIDES
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.passes.tileas.missed import place_of
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import allocate
 from tessera_tools.records import dataclass
@@ -227,13 +228,14 @@ def _not_ahead(operand: DotOperand, loop: Operation | None) -> str:
         return operand.obstacle
     if not isinstance(loop, scf.For):
         return "it is not loaded in a loop, where the copies of later iterations would run ahead"
-    if writes_memory(loop):
-        return "the loop writes global memory"
+    write = next((op for op in loop.walk() if not op.regions and writes_memory(op)), None)
+    if write is not None:
+        return f"'{write.name}'{place_of(write)} writes global memory in the loop"
     token = operand.loaded.token.defining_op
     while isinstance(token, nv_tileas.TiledLoad):
         token = token.token.defining_op
     if token is not None and loop.is_ancestor_of(token):
-        return f"its token orders it after '{token.name}' in the loop"
+        return f"its token orders it after '{token.name}'{place_of(token)} in the loop"
     if operand.loaded.token in loop.iter_args or any(
         u.owner.name == "scf.yield" for u in operand.loaded.out_token.uses
     ):

@@ -37,7 +37,6 @@ from tessera_tools.passes.tileas.box_stages import (
     read,
     view,
 )
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.converter import Converter
 from tessera_tools.passes.tileas.explain_agents import (
@@ -48,7 +47,7 @@ from tessera_tools.passes.tileas.explain_agents import (
     explain_registers,
     explain_staged,
     explain_stages,
-    why_computed,
+    staged_texts,
 )
 from tessera_tools.passes.tileas.fills import (
     LOADS,
@@ -56,6 +55,7 @@ from tessera_tools.passes.tileas.fills import (
     Filler,
     staged_layout,
 )
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.pipeline_plan import PipelinePlan
 from tessera_tools.passes.tileas.precision import MOST_TERMS
 from tessera_tools.passes.tileas.producer_slice import Slice
@@ -102,27 +102,37 @@ class MaterializeSchedule(Pass):
         for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             reorder(function)
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
+            if not multiplies and not has_loads_in_loops(function):
+                continue
             explain = explain_refusal if multiplies else explain_refused_load
             try:
                 kernel, banned = _specialized(function, target, multiplies, begun, self.agents == "auto")
+                staged = staged_texts(kernel.choice.products, context)
                 kernel.run()
             except Missed as refusal:
-                if self.agents == "producer" and (multiplies or has_loads_in_loops(function)):
-                    raise refusal.op.error(
-                        f"{refusal.why}, so that its kernel has no producer, for which agents=producer asks"
+                if self.agents == "producer":
+                    raise refusal.error(
+                        ", so that its kernel has no producer, for which agents=producer asks"
                     ) from None
                 explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
-            for refusal in kernel.choice.refused:
+            for refusal in kernel.choice.refused.values():
                 explain(context.missed, function, refusal)
             if multiplies:
-                explain_banned(function, [one for one in banned if one not in kernel.choice.refused], context)
+                others = [
+                    load.why
+                    for pipeline in kernel.pipelines
+                    for load in pipeline.loads
+                    if not isinstance(load, BoxLoad)
+                ]
+                explain_banned(
+                    function,
+                    [one for one in banned if one not in (*kernel.choice.refused.values(), *others)],
+                    context,
+                )
             context.count("agents")
             explain_fillers(function, kernel.pipelines, context)
-            for (product, position), buffer in kernel.staged.items():
-                explain_staged(
-                    function, product.dot, position, buffer, kernel.computed[product, position], context
-                )
+            explain_staged(function, staged, context)
             explain_stages(kernel, context)
             explain_registers(function, kernel.resident, kernel.registers, context)
         return bool(begun)
@@ -186,8 +196,6 @@ class Kernel(PipelinePlan):
         self.views: dict[Filler, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of operands that the consumer computes."""
-        self.computed: dict[tuple[AsyncProduct, int], str] = {}
-        """Why it does."""
 
     def share(self) -> None:
         """Let the CTAs of a cluster that need the same tile copy it together."""
@@ -221,7 +229,9 @@ class Kernel(PipelinePlan):
         """Split the kernel and declare its pipelines; what is not the producer's, and a builder before the end."""
         if "nv_tileaa.occupancy" in self.function.attributes:
             raise Missed(
-                self.function, "has an occupancy hint, which fixes the register count of all threads"
+                self.function,
+                "has an occupancy hint, which fixes the register count of all threads",
+                "remove the hint",
             )
         end = self.top.last_op
         assert end is not None
@@ -498,7 +508,6 @@ class Kernel(PipelinePlan):
             value = product.factor(position)
             type = value.type_as(RankedTensorType)
             element = type.element
-            self.computed[product, position] = why_computed(value)
             layout, swizzle = staged_layout(product.dot, position)
             alloc = nv_tileas.AllocTensor(
                 res=SmemType((1, *type.shape), element, SharedAttr(layout)), location=location

@@ -44,16 +44,18 @@ from tessera_tools.passes.tileas.box_stages import (
     first,
     following,
 )
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
     explain_pairs,
     explain_refused_umma,
+    explain_staged,
     explain_stages,
     explain_sums,
+    staged_texts,
 )
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
@@ -110,21 +112,23 @@ class MaterializeTensorMemory(Pass):
                     choice.stages = max(FEWEST_STAGES, min(choice.stages, most))
                 tell = context.failed
                 kernel = TensorKernel(function, choice, target)
+                staged = staged_texts(choice.products, context)
                 kernel.run()
             except Missed as refusal:
                 if self.agents != "auto":
-                    raise refusal.op.error(
-                        f"{refusal.why}, so that its kernel has no such agents as agents={self.agents} asks for"
+                    raise refusal.error(
+                        f", so that its kernel has no such agents as agents={self.agents} asks for"
                     ) from None
                 unpack_factors(function)
                 explain_refused_umma(tell, function, refusal)
                 continue
             unpack_factors(function)
-            for refusal in kernel.choice.refused:
+            for refusal in kernel.choice.refused.values():
                 explain_refused_umma(context.missed, function, refusal)
             context.count("agents")
             context.count("products", len(kernel.choice.products))
             explain_fillers(function, kernel.pipelines, context)
+            explain_staged(function, staged, context)
             explain_stages(kernel, context)
             explain_sums(function, context)
             explain_pairs(function, kernel.not_in_pairs, context)

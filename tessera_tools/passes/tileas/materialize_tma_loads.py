@@ -22,8 +22,8 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.box_stages import Brought, declare, fill, read, view
-from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.fills import BoxLoad, Filler
+from tessera_tools.passes.tileas.fills import BoxLoad, Filler, pointwise
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.streams import Streams, loops_around
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
@@ -49,8 +49,7 @@ class MaterializeTmaLoads(Pass):
                 if isinstance(load, nv_tileaa.Load) and isinstance(load.res.type, RankedTensorType):
                     context.missed(
                         load,
-                        f"TMA does not load the tile: {load.name} reads each element at an address of its own; TMA "
-                        "copies boxes, and gathers rows only from sm_100 on",
+                        f"TMA does not load the tile: {pointwise(load).text()}",
                         "tma",
                         "memory",
                         function=function,
@@ -81,7 +80,7 @@ class _Kernel:
             except Missed as refusal:
                 self.context.missed(
                     refusal.op,
-                    f"TMA does not load the tile: {refusal.op.name} {refusal.why}",
+                    f"TMA does not load the tile: {refusal.text()}",
                     "tma",
                     "memory",
                 )
@@ -104,7 +103,9 @@ class _Kernel:
         if load.parent_op is not self.function:
             assert load.parent_op is not None
             raise Missed(
-                load, f"stands in a '{load.parent_op.name}', and TMA copies ahead only what always runs"
+                load,
+                f"stands in a '{load.parent_op.name}', and TMA copies ahead only what always runs",
+                "load the tile in front of it",
             )
         return self.streams.add(load)
 

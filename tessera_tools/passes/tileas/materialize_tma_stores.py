@@ -38,8 +38,9 @@ from tessera_tools.layout import (
 )
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, Missed, axes_of, boxes_of, with_axes
+from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, axes_of, boxes_of, with_axes
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.passes.tileas.missed import Missed, place_of
 from tessera_tools.planning.accesses import access_vector, layout_axis
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, allocate, best_store, conversion_plan, store_atom
@@ -144,7 +145,7 @@ class _Kernel:
                 tell = self.context.failed
                 self.check_room([*chosen.values(), plan])
             except Missed as refusal:
-                text = f"TMA does not store the tile: {refusal.op.name} {refusal.why}"
+                text = f"TMA does not store the tile: {refusal.text()}"
                 tell(refusal.op, text, "tma", "memory")
                 continue
             chosen[store] = plan
@@ -158,13 +159,19 @@ class _Kernel:
         for op in self.order.before(store):
             if op is not store and op not in chosen and writes_memory(op):
                 raise Missed(
-                    store, f"is ordered by its token after '{op.name}', whose writes must be visible to TMA"
+                    store,
+                    f"is ordered by its token after '{op.name}'{place_of(op)}, whose writes must be visible to TMA",
+                    "give the store another token if the two touch different memory",
                 )
         for other in self.stores:
             ordered = other in self.order.before(store) or store in self.order.before(other)
             if other is not store and not ordered and _parameter(other) == _parameter(store):
+                again = place_of(other) == place_of(store)
+                which = "a copy of it for another iteration" if again else f"another store{place_of(other)}"
                 raise Missed(
-                    store, "writes a tensor that another store also writes, without a token that orders them"
+                    store,
+                    f"writes a tensor that {which} also writes, without a token that orders them",
+                    "let the loop carry its token" if again else "give the second the token of the first",
                 )
         value = store.value
         conversion = value.defining_op
@@ -177,7 +184,8 @@ class _Kernel:
             try:
                 boxes = boxes_of(store, type, axes, swizzle, "writes")
             except Missed as refusal:
-                why = refusal
+                # The first one is without a swizzle, which adds requirements.
+                why = why or refusal
                 continue
             access = best_store(layout, boxes.layout, boxes.bits, self.target)
             price = access.banks.total + boxes.count + 2 * BARRIER + _FIXED
@@ -249,6 +257,7 @@ class _Kernel:
                 plans[-1].store,
                 f"would take {plans[-1].bytes} bytes of shared memory, with which "
                 + ("fewer CTAs would fit on a multiprocessor" if fits else "the kernel does not fit"),
+                "" if fits else "use smaller tiles",
             )
 
     def is_followed(self, store: Operation) -> bool:

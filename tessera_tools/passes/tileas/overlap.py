@@ -72,7 +72,7 @@ class Schedules:
         found = cls()
         dots = [product.dot for product in choice.products]
         left = {p.dot.parent_op for p in choice.products if p.staged or p.sliced}
-        left |= {refusal.op.parent_op for refusal in choice.refused}
+        left |= {op.parent_op for op in choice.refused}
         for dot in dots:
             loop = dot.parent_op
             if loop in left:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.passes.tileas.agent_registers import registers_of_several
 from tessera_tools.passes.tileas.box_stages import Pipeline
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.conversions import ConvertedFill
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
@@ -53,7 +53,9 @@ class PipelinePlan:
             stages = FEWEST_STAGES
         if stages < 1 or (each and stages < FEWEST_STAGES):
             raise Missed(
-                found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
+                found[0].user,
+                f"has stages of {each} bytes; two of them do not fit in shared memory",
+                "use smaller tiles",
             )
         for pipeline in looped:
             pipeline.stages = stages

@@ -45,7 +45,9 @@ from tessera_tools.passes.tileas.cta_layouts import (
 from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE, commit, refuse
 from tessera_tools.passes.tileas.cta_plan import Plan
 from tessera_tools.passes.tileas.dynamic_persistent import common_loads
+from tessera_tools.passes.tileas.fills import OTHER_TOKEN
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
+from tessera_tools.passes.tileas.missed import place_of
 from tessera_tools.passes.tileas.stay_price import Staying, choose_staying
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
@@ -125,11 +127,9 @@ class PlanCTA(Pass):
             chosen = None if seeded else choose(function, count, given)
         except Conflict as problem:
             if isinstance(given, DenseArrayAttr) or programs is not None:
-                raise problem.op.error(
-                    f"{problem.why}: the kernel cannot have a cluster of {count} CTAs"
-                ) from None
+                raise problem.error(f": the kernel cannot have a cluster of {count} CTAs") from None
             refuse(function)
-            text = f"no cluster of {count} CTAs: {problem.op.name} {problem.why}"
+            text = f"no cluster of {count} CTAs: {problem.text()}"
             context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
         if chosen is not None:
@@ -170,7 +170,7 @@ class PlanCTA(Pass):
         try:
             check_effects(function, ordered=False)
         except Conflict as problem:
-            text = f"would take {what}, but {problem.op.name} {problem.why}"
+            text = f"the CTAs have no clusters, with which they would take {what}: {problem.text()}"
             context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
         function.attributes[CLUSTER_PROGRAMS] = DenseArrayAttr(I64, choice.shape)
@@ -206,7 +206,7 @@ class PlanCTA(Pass):
         try:
             check_effects(function, ordered=False)
         except Conflict as problem:
-            text = f"the CTAs do not stay, though {'; '.join(why)}: {problem.op.name} {problem.why}"
+            text = f"the CTAs do not stay, though {'; '.join(why)}: {problem.text()}"
             context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
         _let_stay(function, staying, why, context)
@@ -272,7 +272,9 @@ def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:
             if writes_memory(op) or writes_memory(other):
                 raise Conflict(
                     op,
-                    f"is ordered by its token after '{other.name}', which other CTAs of a cluster would do",
+                    f"is ordered by its token after '{other.name}'{place_of(other)}, which other CTAs of a cluster "
+                    "would do",
+                    OTHER_TOKEN,
                 )
 
 
@@ -350,10 +352,12 @@ def choose(function: nv_tileaa.Func, count: int, given: Attribute | None) -> Pla
     if isinstance(given, DenseArrayAttr):
         best.why = "as set by the option cluster"
     else:
-        others = ", ".join(
-            f"{p.parts[0]} x {p.parts[1]} {c:,.0f}" for c, p in candidates if p is not best and p.parts
-        )
-        best.why = f"{cost:,.0f} cycles a step" + (f" ({others})" if others else "")
+        others = [
+            f"{p.parts[0]} x {p.parts[1]} parts would take {_price_text(c)}"
+            for c, p in candidates
+            if p is not best and p.parts
+        ]
+        best.why = ", and ".join([f"a step takes {_price_text(cost)}", *others])
     return best
 
 
@@ -418,6 +422,12 @@ def price(plan: Plan) -> float:
     return total
 
 
+def _price_text(cost: float) -> str:
+    """A price, and what it stands for."""
+    without = " without agents" if cost >= _NO_AGENTS else ""
+    return f"{cost % _NO_AGENTS:,.0f} cycles{without}"
+
+
 def seed(plan: Plan) -> None:
     """Write the conversions at the anchors of a plan."""
     assert plan.anchor is not None
@@ -478,7 +488,7 @@ def propagated(function: nv_tileaa.Func, count: int) -> Plan:
                 plan.spread()
         plan.check()
     except Conflict as problem:
-        raise problem.op.error(f"{problem.why}: the kernel cannot have a cluster of {count} CTAs") from None
+        raise problem.error(f": the kernel cannot have a cluster of {count} CTAs") from None
     return plan
 
 

@@ -15,9 +15,9 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, I64, RankedTensorType, Type
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import LOADS, BoxLoad, Filler
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.passes.tileas.missed import Missed, place_of
 
 
 class Slice:
@@ -72,13 +72,8 @@ class Slice:
                 for value in outer.operands[:1] if isinstance(outer, scf.If) else outer.operands[:3]:
                     self.need(value, load)
             outer = outer.parent_op
-        if not isinstance(outer, nv_tileaa.Func):
-            raise Missed(
-                load,
-                f"has an index that depends on a '{outer.name}', which a producer cannot execute in this version"
-                if outer is not None
-                else "has an index that nothing in the kernel computes",
-            )
+        # The loads are in nothing else (fills.py), and so is what dominates them.
+        assert isinstance(outer, nv_tileaa.Func)
 
     def need(self, value: Value, load: Operation) -> None:
         """Add a value."""
@@ -116,7 +111,9 @@ class Slice:
             return
         if op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot):
             what = "is a tile" if isinstance(value.type, RankedTensorType) else "has an index or a bound"
-            raise Missed(load, f"{what} that depends on '{op.name}', which only the consumer executes")
+            raise Missed(
+                load, f"{what} that depends on '{op.name}'{place_of(op)}, which only the consumer executes"
+            )
         self.around(op, load)
         self.ops.add(op)
         for operand in op.operands:

@@ -25,7 +25,7 @@ from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.ir.types import F32, RankedTensorType, Type
 from tessera_tools.passes.tileas.agent_registers import (
     FEW_SUMS,
     MOST_COLUMNS,
@@ -33,7 +33,6 @@ from tessera_tools.passes.tileas.agent_registers import (
     converter_plan,
     registers_of_one,
 )
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumer_warpgroups import (
     SLICE,
     WARPGROUPS,
@@ -56,11 +55,13 @@ from tessera_tools.passes.tileas.fills import (
     computed_fill,
     loaded_fill,
     loads_of,
+    pointwise,
     read_load,
     staged_layout,
     trace_load,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.precision import loses_precision, sums_of
 from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
@@ -156,7 +157,8 @@ class Choice:
     """Without products: the tiles that TMA brings."""
     stages: int = MOST_STAGES
     """The most stages of a pipeline."""
-    refused: list[Missed] = field(default_factory=list[Missed])
+    refused: Mapping[Operation, Missed] = field(default_factory=dict[Operation, Missed])
+    """Products, or without products loads, that stay as they are, and why."""
     consumers: int = 1
     """How many consumers of `groups` warpgroups take tiles in turn (consumers.py)."""
 
@@ -217,7 +219,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
         _refuse_alone(dot, found, refused)
     if not any(factors.loads for factors in found.values()):
         raise next(iter(refused.values()), Missed(dots[0], "has no operand that is loaded"))
-    choice = Choice(refused=list(refused.values()))
+    choice = Choice(refused={**refused})
     chained = any(factors.a is None and not factors.is_written for factors in found.values())
     if alternating_loop(function) is not None:
         choice.consumers = IN_TURN
@@ -253,10 +255,14 @@ def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> No
         fill.most = MOST_ELEMENTS if few and not fill.is_converted else FEW_ELEMENTS
     addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
     if addresses > most:
+        load, why = fills[0].load, fills[0].why
+        assert why is not None
         raise Missed(
-            fills[0].load,
-            f"{fills[0].why}; through registers, a thread of the producer would load from {addresses} addresses for "
-            f"each stage, more than the {most} for which it has registers",
+            load,
+            f"makes a tile that TMA does not bring, because {why.because(load)}; through registers, a thread of the "
+            f"producer would load from {addresses} addresses for each stage, more than the {most} for which it has "
+            "registers",
+            why.advice,
         )
 
 
@@ -272,9 +278,19 @@ def _refuse_alone(
         and not loops_around(dot)
     ):
         del found[dot]
+        assert first.why is not None
         refused[dot] = Missed(
-            first.load, f"{first.why}; without TMA and a loop, nothing comes ahead of its use"
+            first.load,
+            f"makes a tile that TMA does not bring, because {first.why.because(first.load)}; without TMA and a loop, "
+            "nothing comes ahead of its use",
+            first.why.advice,
         )
+
+
+def types_advice(types: Sequence[Type]) -> str:
+    """What the author can do about a product of such types that tensor cores do not compute; empty if nothing."""
+    known = F32 in types[:2]
+    return "convert the operands to tf32, f16 or bf16 if their precision suffices" if known else ""
 
 
 def loops_around(op: Operation) -> list[Operation]:
@@ -302,14 +318,22 @@ def check_exchanges(function: nv_tileaa.Func) -> None:
     """Raises Missed if the CTAs of a cluster exchange values, for which all of their threads wait."""
     for op in function.walk():
         if isinstance(op, nv_tileas.ClusterReduce):
-            raise Missed(op, "exchanges values between CTAs, at a barrier of all their threads")
+            raise Missed(
+                op,
+                "exchanges values between CTAs, at a barrier of all their threads",
+                "compute the kernel without a cluster (num_cta_in_cga = 1)",
+            )
 
 
 def check_exits(function: nv_tileaa.Func) -> None:
     """Missed where a kernel ends within a branch or a loop."""
     for op in function.walk():
         if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
-            raise Missed(op, "exits the kernel early, which an agent cannot do")
+            raise Missed(
+                op,
+                "exits the kernel early, which an agent cannot do",
+                "put what follows in a branch",
+            )
 
 
 def _refuse_chained(
@@ -336,7 +360,11 @@ def _refuse_chained(
         other = bad.get(root(dot.res))
         if other is not None:
             del found[dot]
-            refused[dot] = Missed(dot, f"has an accumulator that is used by a product that {other.why}")
+            refused[dot] = Missed(
+                dot,
+                f"shares its sums with a product that wgmma does not compute, because {other.because(dot)}",
+                other.advice,
+            )
 
 
 # -- products
@@ -372,26 +400,33 @@ def _operands(
     """The sources of A and B.  Raises Missed if wgmma does not support the product."""
     types = [v.type.element for v in (dot.a, dot.b, dot.c)]
     if dot.scales:
-        raise Missed(dot, "has scales, which wgmma does not support")
+        raise Missed(dot, "has scales, which wgmma does not support", "scale the factors before the product")
     if dot.c.type.rank != 2:
-        raise Missed(dot, "multiplies batches of matrices, which wgmma does not support")
+        raise Missed(
+            dot, "multiplies batches of matrices, which wgmma does not support", "use tiles of two dimensions"
+        )
     rows = [r for r in PRODUCTS if r.primitive == WGMMA and types[0] in r.operands and types[1] in r.operands]
     if dot.atom.primitive != MMA or not any(types[2] in r.accumulators for r in rows):
         raise Missed(
             dot,
             f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not support",
+            types_advice(types),
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
             raise Missed(
-                dot, f"is nested in a '{around.name}', which the consumer does not support in this version"
+                dot,
+                f"is nested in a '{around.name}', which the consumer does not support in this version",
+                "use a loop that counts",
             )
         around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
     if m % 64 or n < 8 or k % rows[0].k:
         raise Missed(
-            dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
+            dot,
+            f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms",
+            "use larger tiles",
         )
     found = _Factors()
     found.a = _factor(dot, 0, found, facts, order, banned)
@@ -428,30 +463,35 @@ def _factor(
                     return None
             return loaded_fill(dot, position, *traced, refusal, order)
     loads = loads_of(dot, position)
-    why = "it is computed from what is loaded"
+    # Why TMA does not bring what the operand is computed from.
+    why: Missed | None = None
     try:
         tiled = [load for load in loads if isinstance(load, nv_tileas.TiledLoad)]
-        if loads and len(tiled) == len(loads):
+        for load in loads:
+            if isinstance(load, nv_tileaa.Load):
+                raise pointwise(load)
+        if loads:
             converted = _converted(dot, position, facts, order, banned) if position == 1 else None
             if converted is not None:
                 return converted
             _read_all(dot, position, tiled, found.read, facts, order, banned)
             return None
     except Missed as refusal:
-        why = refusal.why
+        why = refusal
     value, signs = without_sign(dot.operand(position))
-    if value.defining_op not in banned:
+    if why is not None and value.defining_op not in banned:
         fill = computed_fill(dot, position, value, signs, why, order)
         if fill is not None:
             return fill
     found.is_written |= position == 0 and has_other_terms(dot)
     if position == 1 or found.is_written:
         staged_layout(dot, position)
-        if loads:
+        if why is not None:
             raise Missed(
                 dot,
-                f"has a {SIDES[position]} operand computed from a tile that cp.async copies ahead of its use, "
-                f"and the load {why}",
+                f"has a {SIDES[position]} operand computed from what the consumer itself would load and wait for, "
+                f"because {why.because(dot)}",
+                why.advice,
             )
     return None
 

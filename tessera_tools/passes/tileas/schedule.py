@@ -39,7 +39,6 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.charts import charts_wanted, record_chart
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumer_warpgroups import CONSUMER_WARPGROUPS, FOR_TURNS
 from tessera_tools.passes.tileas.consumers import (
     CONSUMERS,
@@ -49,6 +48,7 @@ from tessera_tools.passes.tileas.consumers import (
     price_in_turn,
     why_not,
 )
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import (
     IN_TURN,
@@ -188,8 +188,8 @@ class ScheduleLoops(Pass):
         try:
             made = schedule_tensor_memory(function, target, self.agents, self.num_stages)
         except Missed as refusal:
-            raise refusal.op.error(
-                f"{refusal.why}, so that its kernel has no such agents as agents={self.agents} asks for"
+            raise refusal.error(
+                f", so that its kernel has no such agents as agents={self.agents} asks for"
             ) from None
         finally:
             unpack_factors(function)
@@ -240,9 +240,9 @@ class ScheduleLoops(Pass):
             context.failed(loop, text, "turns", "schedule", function=function)
             return scheduled
         if self.ping_pong == "always":
-            why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
+            why = f", as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
         else:
-            why = f"an iteration takes {turned.price} cycles instead of {scheduled.price}"
+            why = f": an iteration takes {turned.price} cycles instead of {scheduled.price}"
             against = (
                 f"an iteration would take {turned.price} cycles instead of {scheduled.price}"
                 if turned.price >= scheduled.price
@@ -255,7 +255,7 @@ class ScheduleLoops(Pass):
                 text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {against}"
                 context.missed(loop, text, "turns", "schedule", function=function)
                 return scheduled
-        text = f"{groups} consumer warpgroups take turns with the tensor cores (ping-pong), {why}"
+        text = f"{groups} consumer warpgroups take turns with the tensor cores (ping-pong){why}"
         context.passed(loop, text, "turns", "schedule", function=function)
         return turned
 
@@ -268,9 +268,9 @@ class ScheduleLoops(Pass):
         try:
             return choose(function)
         except Missed as refusal:
-            raise refusal.op.error(
-                f"{refusal.why}, so that its kernel has no consumer warpgroups, of which num-consumer-warpgroups asks "
-                f"for {self.num_consumer_warpgroups}"
+            raise refusal.error(
+                ", so that its kernel has no consumer warpgroups, of which num-consumer-warpgroups asks for "
+                f"{self.num_consumer_warpgroups}"
             ) from None
 
     def _divided(
@@ -338,7 +338,7 @@ class ScheduleLoops(Pass):
         try:
             choice = choose(function)
         except Missed as refusal:
-            return f"{refusal.op.name} {refusal.why}"
+            return refusal.text(loop)
         finally:
             del loop.attributes[CONSUMERS]
         return why_not(loop, choice.products) or choice

@@ -35,9 +35,8 @@ from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import FloatType, IntegerType, RankedTensorType
 from tessera_tools.opdef import Op
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.cta_arms import Conflict
 from tessera_tools.passes.tileas.cta_parts import PARTS, SPLIT
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.plan_cta import check_effects, choose
 from tessera_tools.passes.tileas.split_k_price import cheapest
 from tessera_tools.planning.kernel import kernels, target_of
@@ -89,10 +88,10 @@ class SplitK(Pass):
                         continue
                     parts, why = choice.parts, choice.why
                 check_parts(function, found, parts)
-            except (Missed, Conflict) as refusal:
+            except Missed as refusal:
                 if self.parts:
-                    raise refusal.op.error(f"{refusal.why}: the kernel cannot be split along K") from None
-                text = f"no loop is split among several CTAs: {refusal.op.name} {refusal.why}"
+                    raise refusal.error(": the kernel cannot be split along K") from None
+                text = f"no loop is split among several CTAs: {refusal.text()}"
                 context.failed(refusal.op, text, "split-k", "schedule", function=function)
                 continue
             split(function, found, parts)
@@ -170,7 +169,7 @@ def _sums(loop: scf.For) -> Iterator[int]:
         raise Missed(loop, "counts in numbers without a sign")
     least = Facts().lower(loop.lower)
     if least is None or least < 0:
-        raise Missed(loop, "begins at a number that is not known to be 0 or more")
+        raise Missed(loop, "begins at a number that is not known to be 0 or more", "add an assume")
     for op in loop.body.walk():
         quiet = is_pure(op) or op.regions or op.has_trait(Terminator) or op.name in _LOADS
         if not quiet:

@@ -18,9 +18,10 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
-from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Missed
+from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS
 from tessera_tools.passes.tileas.fills import BoxLoad, read_load
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import MOST_STAGES, Choice, check_exits, loops_around
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import Target
@@ -112,6 +113,7 @@ class Streams:
                 last.load,
                 f"would take {stages * last.bytes} bytes of shared memory, with which "
                 + (f"fewer than {least} CTAs run at a time" if fits else "the kernel does not fit"),
+                "" if fits else "use smaller tiles",
             )
 
 
@@ -127,19 +129,17 @@ FEWEST_STAGES = 2
 def choose_streams(
     function: nv_tileaa.Func, target: Target, banned: Mapping[Operation, Missed], by_price: bool = True
 ) -> Choice:
-    """The loads that a producer brings to a kernel without products, some of them in a loop, where that costs less, or
-    all that it can.  Missed if there are none, or if the kernel cannot become agents."""
+    """The loads that a producer brings to a kernel without products, but with loads in loops: those that cost less so,
+    or all that it can, and some in a loop.  Missed if there are none, or if the kernel cannot become agents."""
     loads = [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad)]
-    if not any(map(loops_around, loads)):
-        raise Missed(function, "has no loads in loops")
     check_exits(function)
     stages = MOST_STAGES
     streams, refused = _with_stages(function, target, loads, banned, stages, by_price)
-    while stages > FEWEST_STAGES and any(isinstance(refusal, NoRoom) for refusal in refused):
+    while stages > FEWEST_STAGES and any(isinstance(refusal, NoRoom) for refusal in refused.values()):
         stages -= 1
         streams, refused = _with_stages(function, target, loads, banned, stages, by_price)
     if not any(loops_around(made.load) for made in streams.chosen):
-        raise next(refusal for refusal in refused if loops_around(refusal.op))
+        raise next(refusal for load, refusal in refused.items() if loops_around(load))
     order = {load: number for number, load in enumerate(loads)}
     streams.chosen.sort(key=lambda made: order[made.load])
     return Choice(streams=streams.chosen, stages=stages, refused=refused)
@@ -152,10 +152,10 @@ def _with_stages(
     banned: Mapping[Operation, Missed],
     stages: int,
     by_price: bool,
-) -> tuple[Streams, list[Missed]]:
+) -> tuple[Streams, dict[Operation, Missed]]:
     """The loads by TMA with so many stages in loops, and why others are not."""
     streams = Streams(function, target, by_price)
-    refused: list[Missed] = []
+    refused: dict[Operation, Missed] = {}
     # What is in no loop comes along.
     for load in sorted(loads, key=lambda load: not loops_around(load)):
         try:
@@ -163,5 +163,5 @@ def _with_stages(
                 raise banned[load]
             streams.add(load, stages)
         except Missed as refusal:
-            refused.append(refusal)
+            refused[load] = refusal
     return streams, refused

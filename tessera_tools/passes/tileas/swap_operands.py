@@ -26,9 +26,9 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
 from tessera_tools.planning.kernel import kernels_with
@@ -192,20 +192,20 @@ def _accepted(
     try:
         products, refused = _chosen(trial, target)
     except Missed as refusal:
-        return [], {dots.index(dot): _Reason(f"{refusal.op.name} {refusal.why}") for dot in made}
+        return [], {dots.index(dot): _Reason(refusal.text(dot)) for dot in made}
     for dot in made:
         number = dots.index(dot)
         product = products.get(number)
         wide = target.has(Feature.TCGEN05) or element_bytes(dot.a.type.element) != REGISTER_BYTES
         if product is None:
-            why[number] = _Reason(refused.get(number, "its operands cannot be brought to shared memory"))
+            why[number] = _Reason(refused[number])
         elif wide and not all(
             isinstance(load, BoxLoad | ConvertedFill) or _is_read(load, product)
             for load in (product.a, product.b)
         ):
             why[number] = _Reason("its threads would have to transpose a factor")
         elif (price := _price(dot, target))[0] > price[1]:
-            why[number] = _Reason(f"takes {price[0]} cycles so, and {price[1]} by mma.sync", fails=False)
+            why[number] = _Reason(f"it takes {price[0]} cycles so, and {price[1]} by mma.sync", fails=False)
         else:
             found.append(number)
     return found, why
@@ -221,7 +221,7 @@ def _chosen(function: nv_tileaa.Func, target: Target) -> tuple[dict[int, AsyncPr
     dots: list[Operation] = list(_dots(trial))
     choice = choose_umma(trial, target) if target.has(Feature.TCGEN05) else choose(trial)
     products: dict[int, AsyncProduct] = {dots.index(product.dot): product for product in choice.products}
-    return products, {dots.index(one.op): one.why for one in choice.refused if one.op in dots}
+    return products, {dots.index(dot): one.text(dot) for dot, one in choice.refused.items()}
 
 
 def _is_read(load: Filler | None, product: AsyncProduct) -> bool:

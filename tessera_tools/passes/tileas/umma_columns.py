@@ -9,7 +9,7 @@ from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, scales_layout
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.tensor_memory import LANES
-from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import loops_around
 from tessera_tools.target import Target
 
@@ -68,4 +68,5 @@ def reserve(accumulations: list[Accumulation], target: Target) -> int:
         accumulations[0].first,
         f"has sums that take {columns} columns of tensor memory with those of the kernel's other products; "
         f"{target.name} has {target.tmem_columns}",
+        "use smaller tiles",
     )

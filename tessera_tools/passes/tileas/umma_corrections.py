@@ -32,7 +32,7 @@ from tessera_tools.layout.shared import swizzled
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, fill_with, first, following
-from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.umma_parts import ROW_PARTS, may_have_parts, share_columns
 from tessera_tools.passes.tileas.umma_warpgroups import has_rows

@@ -16,7 +16,7 @@ from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, 
 from tessera_tools.ir.types import I1
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, first, following
-from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.umma_parts import start_parts
 from tessera_tools.passes.tileas.umma_products import SCALES, Accumulation, Handed, UmmaProduct

@@ -20,8 +20,8 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.layout.tensor_memory import LANES
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import AsyncProduct
 
 if TYPE_CHECKING:
@@ -56,7 +56,11 @@ def _supports(product: AsyncProduct) -> bool:
     """True; raises Missed if the instruction does not do the product in pairs."""
     dot = product.dot
     if not _has_bit(dot, nv_tileas.IN_STEP):
-        raise Missed(dot, "is not executed equally often by both CTAs of a cluster")
+        raise Missed(
+            dot,
+            "is not executed equally often by both CTAs of a cluster",
+            "give the loops around it the same bounds in both programs",
+        )
     rows, columns = dot.c.type.shape
     if not has_halves(product):
         raise Missed(

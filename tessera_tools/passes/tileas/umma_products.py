@@ -31,20 +31,21 @@ from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.types import RankedTensorType, bit_width
 from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import (
-    SIDES,
     BoxLoad,
     Filler,
     ThreadFill,
     box_load,
     check_order,
     loads_of,
+    pointwise,
     read_load,
     staged_layout,
     trace_load,
+    why_computed,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import is_packed, pack_factors, terms
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
@@ -52,6 +53,7 @@ from tessera_tools.passes.tileas.products import (
     check_exchanges,
     check_exits,
     loops_around,
+    types_advice,
     without_sign,
 )
 from tessera_tools.passes.tileas.umma_columns import MOST_COLUMNS, SCALES, reserve, scales_type
@@ -311,12 +313,18 @@ def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "multipl
     for refusal in list(refused.values()):
         for dot in [dot for dot in found if _share_a_loop(dot, refusal.op)]:
             del found[dot]
-            refused[dot] = Missed(dot, f"is in a loop with a product that {refusal.why}")
+            refused[dot] = Missed(
+                dot,
+                f"is in a loop with a product that tcgen05.mma does not compute, because {refusal.because(dot)}",
+                refusal.advice,
+            )
     if not found:
         raise next(iter(refused.values()))
     if not any(product.loads or product.read for product in found.values()):
-        raise Missed(dots[0], "has no operand that TMA brings")
-    choice = UmmaChoice(products=list(found.values()), refused=list(refused.values()))
+        why = next(why for product in found.values() for one in product.handed.values() if (why := one.why))
+        dot = dots[0]
+        raise Missed(dot, f"has no operand that TMA brings, because {why.because(dot)}", why.advice)
+    choice = UmmaChoice(products=list(found.values()), refused={**refused})
     choice.accumulations = _accumulations(found)
     for one in choice.accumulations:
         for load in (load for product in one.products for load in product.loads):
@@ -347,7 +355,11 @@ def instruction_rows(dot: nv_tileas.Dot) -> int:
 def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrder) -> UmmaProduct:
     """The product by tcgen05.mma.  Raises Missed if the instruction or TMA does not support it."""
     if dot.c.type.rank != 2:
-        raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
+        raise Missed(
+            dot,
+            "multiplies batches of matrices, which tcgen05.mma does not support",
+            "use tiles of two dimensions",
+        )
     row = _row(dot, target)
     m, k, n = dot.a.type.shape[0], terms(dot), dot.b.type.shape[1]
     columns = min(n, MOST_COLUMNS)
@@ -355,16 +367,22 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         raise Missed(
             dot,
             f"multiplies {m}x{n}x{k}; tcgen05.mma has 64 or 128 rows, at least {row.n[0]} columns and {row.k} terms",
+            "use larger tiles",
         )
     if dot.scales and (row.m != LANES or columns < _FEWEST_SCALED):
         raise Missed(
             dot,
             f"multiplies {m}x{n}x{k} with scales; tcgen05.mma has {LANES} rows then, and {_FEWEST_SCALED} columns",
+            "use larger tiles",
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
-            raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
+            raise Missed(
+                dot,
+                f"is nested in a '{around.name}', which agents do not support in this version",
+                "use a loop that counts",
+            )
         around = around.parent_op
     pack_factors(dot)
     transposed = () if is_packed(dot) else _TRANSPOSED
@@ -376,7 +394,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         traced = trace_load(dot, position)
         try:
             if traced is None:
-                raise Missed(dot, f"has a {SIDES[position]} operand that is computed, or has other uses")
+                raise why_computed(dot, position)
             factors.append(box_load(dot, position, *traced, facts, order, transposed))
         except Missed as refusal:
             factors.append(None)
@@ -404,7 +422,7 @@ def _handed(
     memory, swizzle = staged_layout(dot, position)
     for load in loads_of(dot, position):
         if not isinstance(load, nv_tileas.TiledLoad):
-            raise Missed(load, "loads through pointers what a product multiplies, which TMA does not")
+            raise pointwise(load)
         _read(dot, load, read, facts, order)
     return Handed(
         dot,
@@ -412,7 +430,7 @@ def _handed(
         swizzle,
         without_sign(dot.operand(position))[1],
         False,
-        refusal.why,
+        refusal,
         position=position,
         before=_before(dot, position),
     )
@@ -456,7 +474,7 @@ def _handed_scales(
     axis = position - SCALES
     in_order = has_atoms(type.shape, axis)
     layout = scale_atoms(type.shape, axis) if in_order else scales_type(dot, position, 1).layout.layout
-    return Handed(dot, layout, 0, [], False, "", position=position, before=_before(dot, position))
+    return Handed(dot, layout, 0, [], False, None, position=position, before=_before(dot, position))
 
 
 def _before(dot: nv_tileas.Dot, position: int) -> Operation:
@@ -484,7 +502,11 @@ def _row(dot: nv_tileas.Dot, target: Target) -> Product:
             and target.has(row.feature)
         ):
             return row
-    raise Missed(dot, f"multiplies {a} by {b} into {c}, which tcgen05.mma does not support on {target.name}")
+    raise Missed(
+        dot,
+        f"multiplies {a} by {b} into {c}, which tcgen05.mma does not support on {target.name}",
+        types_advice((a, b, c)),
+    )
 
 
 # -- what adds up

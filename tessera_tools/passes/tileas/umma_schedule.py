@@ -41,8 +41,8 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_schedule import START_CYCLES
 from tessera_tools.passes.tileas.box_stages import Pipeline
-from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.scheduled_loop import AGENT, MOST, ScheduledLoop, is_innermost, values_used

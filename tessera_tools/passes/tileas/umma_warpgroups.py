@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.hints import hint
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.missed import Missed
 
 if TYPE_CHECKING:
     from tessera_tools.passes.tileas.umma_products import Accumulation
@@ -28,9 +28,12 @@ def warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> i
         raise Missed(
             function,
             f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
+            "remove the hint num_worker_warps_per_cta",
         )
     raise Missed(
-        accumulations[0].first, f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
+        accumulations[0].first,
+        f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups",
+        "use smaller tiles",
     )
 
 

@@ -1202,3 +1202,15 @@ func.func @f(%A: memref<64x64xf16>) attributes {tessera.kernel} {
   %r = memref.subview %s[0, 0] [64, 64] [1, 1] : memref<64x64xf16, strided<[64, 1]>, 3> to memref<64x64xf16, strided<[64, 1]>, 3>
   return
 }
+
+// -----
+
+func.func @kept(%A: memref<1x64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %s = tile.alloc_shared {swizzle = "xor"} : memref<2x64x64xf16, 3>
+  %one = memref.subview %s[%c0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, 3> to memref<1x64x64xf16, strided<[4096, 64, 1], offset: ?>, 3>
+  // expected-error @below {{uses memref<1x64x64xf16, strided<[4096, 64, 1], offset: ?>, 3>, which has dimensions of extent 1; drop them}}
+  tile.cp_async %A, %one : memref<1x64x64xf16>, memref<1x64x64xf16, strided<[4096, 64, 1], offset: ?>, 3>
+  tile.async_wait
+  return
+}

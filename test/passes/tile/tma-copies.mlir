@@ -243,6 +243,20 @@ func.func @unknown(%A: memref<64x64xf16>, %flag: i1) attributes {tessera.kernel}
   return
 }
 
+// WHY: remark[missed]: TMA does not copy the tile: the kernel has copies in a loop under a condition [tma]
+func.func @perhaps(%A: memref<64x64xf16>, %flag: i1, %n: index) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  scf.if %flag {
+    scf.for %i = %c0 to %n step %c1 {
+      tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+    }
+  }
+  tile.async_wait
+  return
+}
+
 // WHY: remark[missed]: TMA does not copy the tile: each iteration of the loop in line {{[0-9]+}} leaves one more group in flight [tma]
 func.func @growing(%A: memref<64x64xf16>, %n: index) attributes {tessera.kernel} {
   %c0 = arith.constant 0 : index

@@ -99,7 +99,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
     %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
     %i = arith.constant dense<0.0> : !acc
-    // expected-error @below {{reads a view that is not created in the kernel; without TMA and a loop, nothing comes ahead of its use, so that its kernel has no producer, for which agents=producer asks}}
+    // expected-error @below {{makes a tile that TMA does not bring, because it reads a view that is not made by one op for all executions; without TMA and a loop, nothing comes ahead of its use, so that its kernel has no producer, for which agents=producer asks}}
     %x, %xt = nv_tileas.tiled_load %g[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
     %y, %yt = nv_tileas.tiled_load %g[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
     %r = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc

@@ -53,4 +53,4 @@ entry @single(%r: tile<ptr<f32>>) {
 // SM90:       :20:10: remark[passed]: pipeline of 5 stages of 16384 bytes: more than the schedule needs, because they fit [stages]
 // SM90:       :20:10: remark[passed]: product by #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16> [product]
 // SM90:       :24:8: remark[missed]: TMA does not store the tile: nv_tileas.tiled_store writes to a base that is not known to be a multiple of 16 bytes: add an assume [tma]
-// SM90:       :34:8: remark[missed]: TMA and wgmma are not used: nv_tileas.dot multiplies f32 by f32 into f32, which wgmma does not support [agents]
+// SM90:       :34:8: remark[missed]: TMA and wgmma are not used: nv_tileas.dot multiplies f32 by f32 into f32, which wgmma does not support: convert the operands to tf32, f16 or bf16 if their precision suffices [agents]

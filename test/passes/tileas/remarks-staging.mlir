@@ -5,7 +5,7 @@
 // CHECK:      left operand of tile 64x64xf16 goes to shared memory through registers, not by cp.async: its accesses are of 16 bits, and cp.async copies 32, 64 or 128 [staging]
 // CHECK:      by cp.async: it is padded with neg_inf, and cp.async pads with zero [staging]
 // CHECK:      by cp.async: it is not loaded in a loop, where the copies of later iterations would run ahead [staging]
-// CHECK:      by cp.async: the loop writes global memory [staging]
+// CHECK:      by cp.async: 'nv_tileas.tiled_store' at {{.*}} writes global memory in the loop [staging]
 // CHECK:      by cp.async: its token orders it after the iteration before [staging]
 // CHECK:      by cp.async: its indices do not follow from the induction variable alone [staging]
 // The loop of @ahead has asynchronous copies alone.
@@ -13,8 +13,8 @@
 // CHECK:      left operand of tile 64x32xf16 goes to shared memory through registers
 // CHECK:      right operand of tile 32x32xi8 goes to shared memory through registers, not by cp.async: its accesses are of 8 bits
 // SM90:       the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads from a base that is not known to be a multiple of 16 bytes: add an assume [tma]
-// SM90:       not TMA: nv_tileas.tiled_load reads neg_inf out of bounds, but TMA fills with zeros [tma]
-// SM90:       remark[missed]: right operand of tile 64x64xf16 goes to shared memory through registers, not by TMA: the tile that is loaded has other uses too [staging]
+// SM90:       not TMA: nv_tileas.tiled_load reads neg_inf out of bounds, but TMA fills with zeros: pad with zero if that makes no difference [tma]
+// SM90:       remark[missed]: right operand of tile 64x64xf16 goes to shared memory through registers, not by TMA: nv_tileas.tiled_load at {{.*}} reads a tile that is not for the product alone: load the tile once for each use [staging]
 // SM90:       TMA does not load the tile: nv_tileas.tiled_load reads from a base that is not known to be a multiple of 16 bytes: add an assume [tma]
 // SM90:       remark[passed]: an agent of its own computes the factor from what TMA brings, ahead of the product [staging]
 

@@ -1,23 +1,26 @@
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_90a --remarks=text -o %t.ptx 2>&1 | filecheck %s
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_90a --num-warps=4 --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=PLAIN
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_90a --abi=plain --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=ABI
+// RUN: tessera-translate %s --mlir-to-llvmir --gpu-name=sm_100a --num-warps=4 --remarks=text -o %t.ll 2>&1 | filecheck %s --check-prefix=SM100
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_80 --abi=plain --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=OLD
 
 // Nothing is known of the stride: what is missing is named, at the load.
-// CHECK:     :37:15: remark[missed]: the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume [tma]
-// CHECK:     :37:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
-// CHECK:     :38:15: remark[passed]: load by TMA
-// CHECK:     :39:10: remark[passed]: product by #cute.mma_atom<sm90_wgmma
+// CHECK:     :40:15: remark[missed]: the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume [tma]
+// CHECK:     :40:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
+// CHECK:     :41:15: remark[passed]: load by TMA
+// CHECK:     :42:10: remark[passed]: product by #cute.mma_atom<sm90_wgmma
 
 // Every second element of a row: TMA has no stride there.  The threads of the producer load B.
-// CHECK:     the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view without a dimension of known unit stride, and TMA has no stride along the innermost one [tma]
+// CHECK:     the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view without a dimension of known unit stride, and TMA has no stride along the innermost one: make the view with the constant stride 1 [tma]
 // CHECK:     product by #cute.mma_atom<sm90_wgmma
 
-// PLAIN-DAG: :23:1: remark[passed]: 4 warps: as set by num-warps [warps]
-// PLAIN-DAG: :23:1: remark[missed]: TMA and wgmma are not used: agents and their pipelines choose the warps of a kernel, which --num-warps fixes [agents]
+// PLAIN-DAG: :26:1: remark[passed]: 4 warps: as set by num-warps [warps]
+// PLAIN-DAG: :26:1: remark[missed]: TMA and wgmma are not used: agents and their pipelines choose the warps of a kernel, which --num-warps fixes: leave that option out [agents]
+
+// SM100:     :26:1: remark[missed]: TMA and tcgen05.mma are not used: agents and their pipelines choose the warps of a kernel
 
 // An option decides, whatever the facts; sm_80 has no TMA.
-// ABI:       :23:1: remark[missed]: TMA and wgmma are not used: the plain ABI has no parameters for tensor maps [agents]
+// ABI:       :26:1: remark[missed]: TMA and wgmma are not used: the plain ABI has no parameters for tensor maps: leave the option --abi=plain out [agents]
 // OLD-NOT:   TMA
 
 entry @strided(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f32>>, %n: tile<i32>, %s: tile<i32>) {

@@ -92,7 +92,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %i = arith.constant dense<0.0> : tensor<256x256xf32>
     %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
     %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
-    // expected-remark @below {{not computed in parts, as an SM needs: nv_tileas.tiled_load is ordered by its token before a store, which another part would execute first}}
+    // expected-remark-re @below {{not computed in parts, as an SM needs: nv_tileas.tiled_load at {{.*}} is ordered by its token before a store, which another part would execute first}}
     %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
     %f = nv_tileas.tiled_store %w[%z, %z], %d, %xt {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
     nv_tileaa.return
@@ -116,7 +116,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %i = arith.constant dense<0.0> : tensor<256x256xf32>
     %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
     %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
-    // expected-remark @below {{not computed in parts, as an SM needs: nv_tileas.tiled_store is ordered by its token after a store, perhaps to the same place}}
+    // expected-remark-re @below {{not computed in parts, as an SM needs: nv_tileas.tiled_store at {{.*}} is ordered by its token after a store, perhaps to the same place}}
     %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
     %f = nv_tileas.tiled_store %w[%z, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
     %g = nv_tileas.tiled_store %w[%z, %m], %d, %f {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok

@@ -60,7 +60,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
     %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
     %c = arith.constant dense<0.0> : !acc
-    // expected-remark @below {{reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume; without TMA and a loop, nothing comes ahead of its use}}
+    // expected-remark @below {{nv_tileas.tiled_load makes a tile that TMA does not bring, because it reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes; without TMA and a loop, nothing comes ahead of its use: add an assume}}
     %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
     %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
     %d = nv_tileas.dot %x, %y, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
@@ -377,7 +377,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
       %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
       %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
-      // expected-remark @below {{has an accumulator that is used by a product that multiplies 64x64x8; wgmma has 64 rows, at least 8 columns and 16 terms}}
+      // expected-remark-re @below {{shares its sums with a product that wgmma does not compute, because nv_tileas.dot at {{.*}} multiplies 64x64x8; wgmma has 64 rows, at least 8 columns and 16 terms}}
       %d0 = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
       %f, %ft = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x8xf16>, !tok
       %g, %gt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<8x64xf16>, !tok

@@ -277,7 +277,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %f = arith.constant dense<1.0> : tensor<8x8xf16>
     // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store takes about}}
     %e = nv_tileas.tiled_store %c[%i, %i], %f, %t {atom = #cute.copy_atom<sm80_stg_16_f16>} : tensor<8x8xf16>, !view, !tok
-    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store is ordered by its token after 'nv_tileas.tiled_store', whose writes must be visible to TMA}}
+    // expected-remark-re @below {{TMA does not store the tile: nv_tileas.tiled_store is ordered by its token after 'nv_tileas.tiled_store' at {{.*}}, whose writes must be visible to TMA}}
     %w = nv_tileas.tiled_store %c[%i, %i], %h, %e {atom = #cute.copy_atom<sm80_stg_128_f16>} : tensor<64x128xf16>, !view, !tok
     nv_tileaa.return
   }
@@ -305,9 +305,9 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
       %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
       scf.yield %d : !acc
     }
-    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store writes a tensor that another store also writes, without a token that orders them}}
+    // expected-remark-re @below {{TMA does not store the tile: nv_tileas.tiled_store writes a tensor that another store at {{.*}} also writes, without a token that orders them}}
     %e = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
-    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store writes a tensor that another store also writes, without a token that orders them}}
+    // expected-remark-re @below {{TMA does not store the tile: nv_tileas.tiled_store writes a tensor that another store at {{.*}} also writes, without a token that orders them}}
     %h = nv_tileas.tiled_store %c[%z, %o], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
     nv_tileaa.return
   }
