@@ -99,7 +99,14 @@ def counted(out: ptr[i32], first: i32, last: i32, step: i32):
 
 @pytest.mark.parametrize(
     "bounds",
-    [(2**31 - 2, 2**31 - 1, 2), (-(2**31), 2**31 - 1, 2**30), (5, 5, 7), (0, 100, 99), (0, 100, 100)],
+    [
+        (2**31 - 2, 2**31 - 1, 2),
+        (2**31 - 11, 2**31 - 2, 2**29),
+        (-(2**31), 2**31 - 1, 2**30),
+        (5, 5, 7),
+        (0, 100, 99),
+        (0, 100, 100),
+    ],
 )
 def test_a_loop_that_may_be_left_does_not_wrap_around(bounds: tuple[int, int, int]) -> None:
     assert run(counted, *bounds)[0] == len(range(*bounds))

@@ -132,6 +132,16 @@ def test_a_remark_says_that_tiles_leave_no_registers() -> None:
     assert "bar.arrive" not in ptx
 
 
+@pytest.mark.parametrize("asked", ["auto", "always"])
+def test_turns_that_are_asked_for_are_required(asked: str) -> None:
+    """A later pass that cannot give them refuses, and does not leave them out."""
+    flags = ["--convert-cuda-tile-to-tileaa=gpu-name=sm_90a", "--convert-tileaa-to-tileas"]
+    result: Any = run_opt(
+        [*flags, f"--tileas-schedule=ping-pong={asked}", "-o", "-"], KERNELS["d128"].text().encode(), None
+    )
+    assert ("nv_tileas.turns_required" in result.stdout.decode()) == (asked == "always")
+
+
 def test_the_chart_shows_the_phase_of_each_warpgroup() -> None:
     """One has its turn where the other one has none."""
     flags = ["--convert-cuda-tile-to-tileaa=gpu-name=sm_90a", "--convert-tileaa-to-tileas"]
