@@ -12,6 +12,10 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.records import dataclass
 
+MOST_EXTENT = (1 << 31) - 1
+"""The largest extent of a tensor that TMA copies: it reads coordinates as signed numbers of 32 bits (PTX ISA,
+cp.async.bulk.tensor)."""
+
 TENSOR_MAPS = "nv_tileaa.tensor_maps"
 """Attribute of a kernel's llvm.func: the tensor maps that the launcher creates for its last parameters."""
 

@@ -10,6 +10,7 @@ from itertools import product
 from math import prod
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.analysis.tensor_maps import MOST_EXTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
@@ -90,12 +91,12 @@ def _boxes(
     low: Lowering,
     op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore | nv_tileas.BoxCopy,
     stage: Value,
-    indices: list[Value],
     shared_by: int = 0,
 ) -> list[tuple[Value, list[Value]]]:
     """(address in shared memory, coordinates innermost first) of each box of a copy; if CTAs that differ in the bits
     `shared_by` of their rank share it, of each that this one copies."""
     e = low.e
+    indices = [_coordinate(low, index) for index in op.indices]
     buffer = low.buffer(op.buffer)
     made = op.desc.defining_op
     if not isinstance(made, nv_tileas.MakeTiledTmaDesc):
@@ -125,6 +126,19 @@ def _boxes(
     return found
 
 
+def _coordinate(low: Lowering, index: Value) -> Value:
+    """An index as a coordinate.
+
+    Indices are unsigned, and the hardware reads coordinates as signed. An index of 2^31 or more is behind every tensor
+    that has a tensor map, and must not become a coordinate before it, from where a box would reach into the tensor.
+    """
+    e, start = low.e, low.scalar(index)
+    if low.facts.fact(index).lower >= 0:
+        return start
+    last = e.constant(MOST_EXTENT, I32)
+    return e.pure("umin", (start, last), lambda: llvm.UMin(start, last))
+
+
 @lowers("nv_tileas.async.tiled_tma_load")
 @emits("tma_load")
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
@@ -139,7 +153,7 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
         address = e.emit(llvm.PtrToInt(leader_address(low, barrier), res=I32)).results[0]
         barrier = e.emit(llvm.IntToPtr(address, res=barrier.type)).results[0]
         attributes = {"group": CTAGroupAttr("cta_2")}
-    for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices], shared_by):
+    for place, coordinates in _boxes(low, op, stage, shared_by):
         if "isCTAOnly" not in attributes:
             place = in_cluster(low, place)
         _load_box(low, op.desc, place, coordinates, barrier, mask, attributes)
@@ -176,7 +190,7 @@ def _commit_of(op: Operation) -> nv_tileas.BoxCommit | None:
 
 
 def _start(low: Lowering, op: nv_tileas.BoxCopy, barrier: Value) -> None:
-    for place, coordinates in _boxes(low, op, low.scalar(op.stage), [low.scalar(v) for v in op.indices]):
+    for place, coordinates in _boxes(low, op, low.scalar(op.stage)):
         _load_box(low, op.desc, place, coordinates, barrier, [], {"isCTAOnly": TRUE})
 
 
@@ -233,9 +247,8 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
     """One instruction per box, and one group, by the unit's first thread."""
     e = low.e
     stage = low.scalar(op.stage)
-    indices = [low.scalar(v) for v in op.indices]
     with only_where(e, e.is_first_thread):
-        for place, coordinates in _boxes(low, op, stage, indices):
+        for place, coordinates in _boxes(low, op, stage):
             e.nvvm(
                 "cp.async.bulk.tensor.global.shared.cta",
                 [low.scalar(op.desc), place, *coordinates],
