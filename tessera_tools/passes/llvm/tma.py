@@ -10,7 +10,6 @@ from itertools import product
 from math import prod
 
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.analysis.tensor_maps import MOST_EXTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
@@ -30,6 +29,7 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tensor_maps import box_bytes, tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.target import Feature
+from tessera_tools.target.grids import MOST_EXTENT
 
 
 @lowers("nv_tileas.make_tiled_tma_desc")
