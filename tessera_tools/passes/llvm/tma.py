@@ -11,7 +11,7 @@ from math import prod
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
-from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects import arith, llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
 from tessera_tools.dialects.nvvm.attributes import CTAGroupAttr, ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.attributes import Attribute
@@ -96,7 +96,6 @@ def _boxes(
     """(address in shared memory, coordinates innermost first) of each box of a copy; if CTAs that differ in the bits
     `shared_by` of their rank share it, of each that this one copies."""
     e = low.e
-    indices = [_coordinate(low, index) for index in op.indices]
     buffer = low.buffer(op.buffer)
     made = op.desc.defining_op
     if not isinstance(made, nv_tileas.MakeTiledTmaDesc):
@@ -105,6 +104,8 @@ def _boxes(
         )
     tile = buffer.type.tile
     outer = op.desc.type.rank - len(tile)
+    extents = (*(1,) * outer, *tile)
+    indices = [_coordinate(low, index, size) for index, size in zip(op.indices, extents, strict=True)]
     leading, indices = indices[:outer], indices[outer:]
     box = op.desc.type.shape[outer:]
     check_boxes(made.atom, buffer, box)
@@ -126,14 +127,18 @@ def _boxes(
     return found
 
 
-def _coordinate(low: Lowering, index: Value) -> Value:
-    """An index as a coordinate.
+def _coordinate(low: Lowering, index: Value, size: int) -> Value:
+    """The index of a tile of `size` elements along an axis as a coordinate.
 
     Indices are unsigned, and the hardware reads coordinates as signed. An index of 2^31 or more is behind every tensor
     that has a tensor map, and must not become a coordinate before it, from where a box would reach into the tensor.
     """
     e, start = low.e, low.scalar(index)
-    if low.facts.fact(index).lower >= 0:
+    known = low.facts.fact(index)
+    if known.lower < 0 and isinstance(index.defining_op, arith.TruncI | arith.IndexCast):
+        # Before it was truncated.
+        known = low.facts.fact(index.defining_op.operand(0))
+    if known.lower >= 0 and known.upper <= (1 << 32) - size:
         return start
     last = e.constant(MOST_EXTENT, I32)
     return e.pure("umin", (start, last), lambda: llvm.UMin(start, last))
