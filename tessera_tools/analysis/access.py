@@ -112,13 +112,13 @@ def vector_limits(
 def in_bounds(
     view: Operation | None, offsets: Sequence[int | Value], tile: Sequence[int], facts: Facts
 ) -> tuple[bool, ...]:
-    """Returns, for each axis, true if the tile provably lies inside the view (a `MakeMemRef`) along it."""
+    """Returns, for each axis, true if the tile is inside the view (a `MakeMemRef`) along it, provably or by promise."""
     assert isinstance(view, MakeMemRef)
-    found = []
-    for extent, offset, size in zip(view.extents(), offsets, tile, strict=True):
-        first, last = unsigned_range(offset, facts)
-        found.append(first >= 0 and last + size <= unsigned_range(extent, facts)[0])
-    return tuple(found)
+    axes = zip(view.promised(), view.extents(), offsets, tile, strict=True)
+    return tuple(
+        promised or unsigned_range(offset, facts)[1] + size <= unsigned_range(extent, facts)[0]
+        for promised, extent, offset, size in axes
+    )
 
 
 def place_of(view: Value) -> tuple[MakeMemRef, Sequence[Value | int]] | None:

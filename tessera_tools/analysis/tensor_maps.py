@@ -11,6 +11,7 @@ from tessera_tools.dialects.nv_tileaa import MakeMemRef
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.records import dataclass
+from tessera_tools.target.grids import MOST_EXTENT
 
 TENSOR_MAPS = "nv_tileaa.tensor_maps"
 """Attribute of a kernel's llvm.func: the tensor maps that the launcher creates for its last parameters."""
@@ -45,6 +46,9 @@ def describe(view: Value, box: tuple[int, ...], swizzle: int) -> TensorMap | str
         return "describes a view whose extents or strides are not derived from kernel parameters"
     if strides[-1] != Expression(None, 0, 1):
         return "describes a view whose last dimension has a stride other than 1"
+    long = [extent for extent in memref.extents() if isinstance(extent, int) and extent > MOST_EXTENT]
+    if long:
+        return f"describes a view with an extent of {long[0]}; coordinates of TMA are below 2^31"
     word = element_word(element)
     if word is None:
         return f"describes a view of {element}, which TMA does not support"

@@ -124,6 +124,9 @@ I64_ATTR = _integer(I64, "64-bit signless")
 INDEX_ATTR = _integer(INDEX, "index")
 F32_ATTR = _float(F32)
 F64_ATTR = _float(F64)
+I1_ARRAY: AttrKind[DenseArrayAttr] = AttrKind(
+    "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
+)
 I32_ARRAY = _dense_array(I32, "i32 dense array attribute")
 I64_ARRAY = _dense_array(I64, "i64 dense array attribute")
 STRING_ATTR: AttrKind[StringAttr] = AttrKind(

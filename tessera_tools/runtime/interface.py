@@ -21,7 +21,7 @@ from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
 from tessera_tools.runtime.types import Array, Type, lookup_type, type_of_array
 from tessera_tools.sim import Findings
 from tessera_tools.sim.counters import Counters
-from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
+from tessera_tools.target.grids import MOST_EXTENT, MOST_PROGRAMS, MOST_RESIDENT
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -291,10 +291,18 @@ class Kernel(ABC):
             given = int.from_bytes(args[extent["parameter"]], "little")
             return (given * extent.get("times", 1) + extent.get("plus", 0)) // extent.get("over", 1)
 
+        extents = tuple(map(value, tensor_map.shape))
+        if max(extents) > MOST_EXTENT:
+            raise error(
+                None,
+                f"'{self.name}': a tensor map has dimensions ({', '.join(map(str, extents))}); "
+                "coordinates of TMA are below 2^31",
+                "compile with --abi=plain, or with allow_tma = false for the loads and stores of this tensor",
+            )
         return {
             "element": tensor_map.element_type,
             "address": int.from_bytes(args[tensor_map.base], "little"),
-            "dims": tuple(map(value, tensor_map.shape)),
+            "dims": extents,
             "strides": tuple(map(value, tensor_map.strides)),
             "box": tensor_map.box,
             "element_strides": tensor_map.element_strides,

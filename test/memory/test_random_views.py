@@ -13,7 +13,7 @@ ELEMENTS = ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "tf32", "f64"
 
 
 def random_case(rng: np.random.Generator) -> tuple[Case, tuple[Any, ...]]:
-    """A case, and indices of a tile that starts inside."""
+    """A case, and indices of a tile that starts inside, or at a negative index."""
 
     def choice(items: Any) -> Any:
         return items[int(rng.integers(len(items)))]
@@ -58,6 +58,8 @@ def random_case(rng: np.random.Generator) -> tuple[Case, tuple[Any, ...]]:
         if case.is_sparse(d):
             # Beyond the end too, but no place twice.
             indices.append(rng.permutation(extents[axis] + tile[d])[: tile[d]] - int(rng.integers(0, 2)))
+        elif rng.integers(8) == 0:
+            indices.append(-int(rng.integers(1, 4)))
         else:
             indices.append(int(rng.integers(0, -(-extents[axis] // case.steps[d]))))
     return case, tuple(indices)

@@ -172,7 +172,11 @@ class Case:
             address, inside = 0, True
             for d, x in enumerate(at):
                 axis = self.axes[d]
-                index = indices[d][x] if self.is_sparse(d) else indices[d] * self.steps[d] + x
+                # A sparse index that is negative is as much out of bounds as the unsigned number.
+                whole = not self.is_sparse(d)
+                index = (
+                    indices[d] % (1 << int(self.index[1:])) * self.steps[d] + x if whole else indices[d][x]
+                )
                 inside &= 0 <= int(index) < self.extents[axis]
                 address += int(index) * self.strides[axis]
             found.append(address if inside else None)

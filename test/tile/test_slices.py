@@ -31,14 +31,14 @@ WHOLE = "tile.store_global %p, %D : memref<4x8xf32, 5>, memref<?x?xf32>"
 STRIDED = ", strided<[?, 1], offset: ?>"
 
 
-def run(size: tuple[int, int], n: int = 0, **parts: str) -> tuple[Array, Array, Any]:
+def run(size: tuple[int, int], n: int = 0, target: str = "", **parts: str) -> tuple[Array, Array, Any]:
     rng = np.random.default_rng(fresh_seed())
     a = rng.integers(-4, 5, size).astype(np.float16)
     out = np.full((64, 64), 7, np.float32)
     fields = {"before": "", "type": "?x?", "layout": "", "store": WHOLE} | parts
     text = COPY.format(**fields)
     args = [*strided(a), *strided(out), *strided(np.eye(64, dtype=np.float16)), np.int64(n)]
-    arrays, result = launch(text, *args, target=str(rng.choice(TARGETS)))
+    arrays, result = launch(text, *args, target=target or str(rng.choice(TARGETS)))
     return a, arrays[1], result
 
 
@@ -67,6 +67,14 @@ def test_a_slice_that_ends_beyond_its_tensor_ends_with_it() -> None:
     a, found, result = run((40, 24), source=source, type="48x24", layout=STRIDED)
     assert not result.findings
     np.testing.assert_array_equal(found, padded(a[3:, 8:]))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_slice_that_starts_before_its_tensor_is_zero(target: str) -> None:
+    source = f"memref.subview %A[%n, 0][64, 64][1, 1] : memref<?x?xf16> to memref<64x64xf16{STRIDED}>"
+    _, found, result = run((80, 64), -5, target, source=source, type="64x64", layout=STRIDED)
+    assert not result.findings
+    assert not found.any()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 31, 64])

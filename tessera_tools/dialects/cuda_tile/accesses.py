@@ -14,7 +14,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1
-from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
+from tessera_tools.opdef import I1_ARRAY, MemoryEffects, Op, write
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -126,9 +126,7 @@ VIEW_KEYS = (
     "reduction",
 )  # fmt: skip
 
-INBOUNDS: AttrKind[DenseArrayAttr] = AttrKind(
-    "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
-)
+INBOUNDS = I1_ARRAY
 """The indices of an access that are in bounds, so that no check is needed; absent if none is known to be."""
 
 

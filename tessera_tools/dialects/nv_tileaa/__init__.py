@@ -82,7 +82,6 @@ from tessera_tools.dialects.nv_tileaa.tensors import (
 )
 from tessera_tools.dialects.nv_tileaa.views import (
     DYNAMIC_INDEX,
-    UNBOUNDED,
     AddPtr,
     CreateMemToken,
     JoinMemTokens,
@@ -133,7 +132,6 @@ __all__ = [
     "DYNAMIC_INDEX",
     "MEM_TOKEN",
     "TOKEN",
-    "UNBOUNDED",
     "VIEW",
     "AddPtr",
     "Assert",

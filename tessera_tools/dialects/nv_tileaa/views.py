@@ -26,6 +26,7 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
+    I1_ARRAY,
     I64_ARRAY,
     PURE,
     CustomDirective,
@@ -46,9 +47,6 @@ from tessera_tools.opdef import (
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
-
-UNBOUNDED = (1 << 63) - 1
-"""The extent of an axis along which accesses are in bounds, so that nothing compares it with their indices."""
 
 
 class CreateMemToken(Op, name="nv_tileaa.create_mem_token", traits=(PURE,)):
@@ -100,7 +98,10 @@ DYNAMIC_INDEX = -(1 << 63)
 
 
 class MakeMemRef(Op, name="nv_tileaa.make_memref", traits=(PURE,)):
-    """A view of memory: base pointer, extents and strides in elements."""
+    """A view of memory: base pointer, extents and strides in elements.
+
+    Along an axis that is `inbounds`, every access is in bounds, so that nothing compares the extent with its indices.
+    """
 
     base = operand(POINTER)
     shape = variadic_operand(INTEGER_SCALAR)
@@ -108,6 +109,7 @@ class MakeMemRef(Op, name="nv_tileaa.make_memref", traits=(PURE,)):
     static_shape = attribute(I64_ARRAY)
     static_stride = attribute(I64_ARRAY)
     space = attribute(of_class(GlobalSpaceAttr))
+    inbounds = attribute(I1_ARRAY, optional=True)
     res = result(VIEW)
     assembly = (
         "$base `,` `shape` `=` custom<MixedIndices>($shape, $static_shape) `,` `stride` `=` "
@@ -120,10 +122,17 @@ class MakeMemRef(Op, name="nv_tileaa.make_memref", traits=(PURE,)):
         for key in ("static_shape", "static_stride"):
             if len(self.attributes[key].values) != rank:  # type: ignore[attr-defined]
                 raise self.error(f"expected {rank} entries in '{key[7:]}' for {self.res.type}")
+        if len(self.promised()) != rank:
+            raise self.error(f"expected {rank} entries in 'inbounds' for {self.res.type}")
 
     def extents(self) -> list[int | Value]:
         """The extent of each axis: an int or a value."""
         return _mixed(self.static_shape, self.shape)
+
+    def promised(self) -> tuple[bool, ...]:
+        """For each axis, true if all accesses are in bounds along it."""
+        flags = self.inbounds
+        return tuple(map(bool, flags.values)) if flags is not None else (False,) * self.res.type.rank
 
     def strides(self) -> list[int | Value]:
         """The stride of each axis in elements: an int or a value."""

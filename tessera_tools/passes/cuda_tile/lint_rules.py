@@ -17,6 +17,7 @@ from tessera_tools.dialects.cuda_tile.float_ops import DivF, MmaF, MmaFScaled, S
 from tessera_tools.dialects.cuda_tile.integer_ops import DivI, MmaI, RemI
 from tessera_tools.dialects.cuda_tile.memory import AtomicCasTko, AtomicRmwTko, LoadPtrTko, StorePtrTko
 from tessera_tools.dialects.cuda_tile.types import PartitionViewType, TileType
+from tessera_tools.dialects.cuda_tile.view_atomics import AtomicRedViewTko
 from tessera_tools.dialects.cuda_tile.views import LoadViewTko, MakeTensorView, StoreViewTko
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import DYNAMIC, F16, F32, FloatType, element_type
@@ -26,6 +27,7 @@ from tessera_tools.passes.cuda_tile.lint_facts import (
     root_of,
     tile_bytes,
 )
+from tessera_tools.passes.cuda_tile.lint_ranges import FAR, Ranges
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
@@ -53,6 +55,7 @@ class Scope:
 
     target: Target
     facts: LintFacts = field(default_factory=LintFacts)
+    ranges: Ranges = field(default_factory=Ranges)
     stored: frozenset[Value] = frozenset()
     """The pointers through which the kernel writes."""
 
@@ -147,6 +150,22 @@ def view_access(op: Operation, scope: Scope) -> Iterator[Finding]:
                 "ignored-hint",
                 f"{scope.target.name} has no tensor memory accelerator to allow",
                 "drop allow_tma",
+            )
+
+
+def indices(op: Operation, scope: Scope) -> Iterator[Finding]:
+    """Indices of tiles that may be negative."""
+    if not isinstance(op, LoadViewTko | StoreViewTko | AtomicRedViewTko):
+        return
+    for dimension, index in enumerate(op.index):
+        least = scope.ranges.of(index).low
+        if -FAR < least < 0:
+            yield Finding(
+                "negative-index",
+                f"the index of dimension {dimension} may be as low as {least}; indices are unsigned, and a tile at a "
+                "negative one is padding only",
+                "assume bounded<0, ?> of it, if that holds; load a halo through a gather view, or through pointers "
+                "with a mask",
             )
 
 
@@ -303,7 +322,7 @@ def wrong_hints(op: Operation, scope: Scope) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Rule, ...] = (
-    tensor_view, view_access, pointer_access, order, tensor_cores, size, arithmetic, wrong_hints,
+    tensor_view, view_access, indices, pointer_access, order, tensor_cores, size, arithmetic, wrong_hints,
 )  # fmt: skip
 
 RULES: dict[str, tuple[str, str]] = {
@@ -314,6 +333,7 @@ RULES: dict[str, tuple[str, str]] = {
     "no-unit-stride": ("memory", "a tensor without a dimension of stride 1"),
     "short-rows": ("memory", "tiles that cover less than 32 bytes of each row"),
     "unspecified-padding": ("memory", "loads whose elements outside the tensor have no defined value"),
+    "negative-index": ("memory", "an index of a view that may be negative, as that of a halo"),
     "pointer-tile": ("memory", "many elements that are moved through one pointer each"),
     "unordered-access": ("memory", "a load and a store through the same pointer that no token orders"),
     "ignored-hint": ("hints", "a hint that the target does not support"),

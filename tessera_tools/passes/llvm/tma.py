@@ -11,7 +11,7 @@ from math import prod
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
-from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects import arith, llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
 from tessera_tools.dialects.nvvm.attributes import CTAGroupAttr, ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.attributes import Attribute
@@ -29,6 +29,7 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tensor_maps import box_bytes, tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.target import Feature
+from tessera_tools.target.grids import MOST_EXTENT
 
 
 @lowers("nv_tileas.make_tiled_tma_desc")
@@ -90,7 +91,6 @@ def _boxes(
     low: Lowering,
     op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore | nv_tileas.BoxCopy,
     stage: Value,
-    indices: list[Value],
     shared_by: int = 0,
 ) -> list[tuple[Value, list[Value]]]:
     """(address in shared memory, coordinates innermost first) of each box of a copy; if CTAs that differ in the bits
@@ -104,6 +104,8 @@ def _boxes(
         )
     tile = buffer.type.tile
     outer = op.desc.type.rank - len(tile)
+    extents = (*(1,) * outer, *tile)
+    indices = [_coordinate(low, index, size) for index, size in zip(op.indices, extents, strict=True)]
     leading, indices = indices[:outer], indices[outer:]
     box = op.desc.type.shape[outer:]
     check_boxes(made.atom, buffer, box)
@@ -125,6 +127,23 @@ def _boxes(
     return found
 
 
+def _coordinate(low: Lowering, index: Value, size: int) -> Value:
+    """The index of a tile of `size` elements along an axis as a coordinate.
+
+    Indices are unsigned, and the hardware reads coordinates as signed. An index of 2^31 or more is behind every tensor
+    that has a tensor map, and must not become a coordinate before it, from where a box would reach into the tensor.
+    """
+    e, start = low.e, low.scalar(index)
+    known = low.facts.fact(index)
+    if known.lower < 0 and isinstance(index.defining_op, arith.TruncI | arith.IndexCast):
+        # Before it was truncated.
+        known = low.facts.fact(index.defining_op.operand(0))
+    if known.lower >= 0 and known.upper <= (1 << 32) - size:
+        return start
+    last = e.constant(MOST_EXTENT, I32)
+    return e.pure("umin", (start, last), lambda: llvm.UMin(start, last))
+
+
 @lowers("nv_tileas.async.tiled_tma_load")
 @emits("tma_load")
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
@@ -139,7 +158,7 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
         address = e.emit(llvm.PtrToInt(leader_address(low, barrier), res=I32)).results[0]
         barrier = e.emit(llvm.IntToPtr(address, res=barrier.type)).results[0]
         attributes = {"group": CTAGroupAttr("cta_2")}
-    for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices], shared_by):
+    for place, coordinates in _boxes(low, op, stage, shared_by):
         if "isCTAOnly" not in attributes:
             place = in_cluster(low, place)
         _load_box(low, op.desc, place, coordinates, barrier, mask, attributes)
@@ -176,7 +195,7 @@ def _commit_of(op: Operation) -> nv_tileas.BoxCommit | None:
 
 
 def _start(low: Lowering, op: nv_tileas.BoxCopy, barrier: Value) -> None:
-    for place, coordinates in _boxes(low, op, low.scalar(op.stage), [low.scalar(v) for v in op.indices]):
+    for place, coordinates in _boxes(low, op, low.scalar(op.stage)):
         _load_box(low, op.desc, place, coordinates, barrier, [], {"isCTAOnly": TRUE})
 
 
@@ -233,9 +252,8 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
     """One instruction per box, and one group, by the unit's first thread."""
     e = low.e
     stage = low.scalar(op.stage)
-    indices = [low.scalar(v) for v in op.indices]
     with only_where(e, e.is_first_thread):
-        for place, coordinates in _boxes(low, op, stage, indices):
+        for place, coordinates in _boxes(low, op, stage):
             e.nvvm(
                 "cp.async.bulk.tensor.global.shared.cta",
                 [low.scalar(op.desc), place, *coordinates],

@@ -118,7 +118,7 @@ def _view_of_bytes(memref: aa.MakeMemRef, axis: int) -> Value:
     builder.location = memref.location
     extents = [_half(v, builder) if i == axis else v for i, v in enumerate(memref.extents())]
     strides = [v if i == axis else _half(v, builder) for i, v in enumerate(memref.strides())]
-    return make_memref(memref.base, extents, strides, I8, builder)
+    return make_memref(memref.base, extents, strides, I8, builder, memref.promised())
 
 
 def _half(item: int | Value, builder: Builder) -> int | Value:

@@ -24,7 +24,7 @@ from tessera_tools.dialects.cuda_tile.types import GatherScatterViewType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, TypeAttr
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.types import DYNAMIC, I32, I64, RankedTensorType, bit_width, element_type
+from tessera_tools.ir.types import DYNAMIC, I1, I32, I64, RankedTensorType, bit_width, element_type
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.indexing import (
     LARGEST_SIGNED,
@@ -67,9 +67,15 @@ def _at_least_32(value: Value, to: Lowering) -> Value:
 
 
 def make_memref(
-    base: Value, shape: Sequence[Int], strides: Sequence[Int], element: Type, builder: Builder
+    base: Value,
+    shape: Sequence[Int],
+    strides: Sequence[Int],
+    element: Type,
+    builder: Builder,
+    inbounds: Sequence[bool] = (),
 ) -> Value:
-    """A view of global memory; extents and strides are constants or values."""
+    """A view of global memory; extents and strides are constants or values. `inbounds`: the axes along which all
+    accesses are in bounds by promise."""
     op = aa.MakeMemRef(
         base,
         [v for v in shape if isinstance(v, Value)],
@@ -77,6 +83,7 @@ def make_memref(
         _static(shape),
         _static(strides),
         aa.GlobalSpaceAttr(),
+        DenseArrayAttr(I1, tuple(map(int, inbounds))) if any(inbounds) else None,
         res=aa.MemRefType(tuple(DYNAMIC if isinstance(v, Value) else v for v in shape), element),
     )
     return builder.insert(op).res
@@ -197,8 +204,7 @@ def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> li
 def _moved(op: Operation, view: TileView, to: Lowering) -> Value:
     """The view moved to the tile at the op's indices.
 
-    The extent of an axis that is declared in bounds is removed.  If an offset may need more than 32 bits, the base
-    address is moved instead, and the extents are reduced accordingly.
+    If an offset may need more than 32 bits, the base address is moved instead, and the extents are reduced accordingly.
     """
     source = _source(op, view.memref, to)
     extents, promised = source.extents(), _promised(op, view)
@@ -206,11 +212,11 @@ def _moved(op: Operation, view: TileView, to: Lowering) -> Value:
     if all(p.type is I32 for p in places):
         memref = view.memref
         if any(promised):
-            shape = [aa.UNBOUNDED if safe else extent for safe, extent in zip(promised, extents, strict=True)]
             # At the view, so that it is hoisted out of the same loops.
             builder = Builder.after(source)
             builder.location = source.location
-            memref = make_memref(source.base, shape, source.strides(), source.res.type.element, builder)
+            element = source.res.type.element
+            memref = make_memref(source.base, extents, source.strides(), element, builder, promised)
         return to.emit(aa.AddPtr(memref, places)).res
     shape = [
         size if safe else rest(extent, place, size, to)

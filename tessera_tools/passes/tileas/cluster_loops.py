@@ -111,9 +111,9 @@ def _keeps_promises(loop: scf.For, axis: int) -> bool:
 
 
 def _is_checked(load: nv_tileas.TiledLoad) -> bool:
-    """Whether all extents of a load's tensor are compared with its indices."""
+    """Whether no index of a load is in bounds by promise."""
     view = load.view.defining_op
-    return isinstance(view, nv_tileaa.MakeMemRef) and nv_tileaa.UNBOUNDED not in view.extents()
+    return isinstance(view, nv_tileaa.MakeMemRef) and not any(view.promised())
 
 
 def _is_alike(values: list[Value], loop: scf.For, axis: int) -> bool:

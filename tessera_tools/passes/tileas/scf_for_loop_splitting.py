@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.access import storage_bits, unsigned_range, vector_elements
+from tessera_tools.analysis.access import in_bounds, storage_bits, vector_elements
 from tessera_tools.analysis.affine import RENAMES, Affine, AffineValues
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
@@ -33,7 +33,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import DYNAMIC_INDEX, I32, I64, IntegerType, RankedTensorType, element_type
+from tessera_tools.ir.types import I1, I32, I64, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.records import dataclass, field
@@ -176,10 +176,11 @@ class _Split:
             return
         found: list[_Condition] = []
         axes: list[int] = []
+        inside = in_bounds(view, op.indices, tile.shape, self.facts)
         for axis, (index, extent, size) in enumerate(
             zip(op.indices, view.extents(), tile.shape, strict=True)
         ):
-            if unsigned_range(index, self.facts)[1] + size <= unsigned_range(extent, self.facts)[0]:
+            if inside[axis]:
                 continue
             place = self.values.affine_of(index)
             if place is None:
@@ -351,19 +352,13 @@ class _Split:
         return made
 
     def _unbounded(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axes: tuple[int, ...]) -> None:
-        """The access through a view without extents along the axes, as wide as it then may be."""
+        """The access through a view in which it is in bounds along the axes, as wide as it then may be."""
         view = op.view.defining_op
         assert isinstance(view, nv_tileaa.MakeMemRef)
-        extents = [
-            nv_tileaa.UNBOUNDED if axis in axes else extent for axis, extent in enumerate(view.extents())
-        ]
-        shape = [extent for extent in extents if isinstance(extent, Value)]
-        static = [DYNAMIC_INDEX if isinstance(extent, Value) else extent for extent in extents]
-        made = nv_tileaa.MakeMemRef(
-            view.base, shape, view.stride, DenseArrayAttr(I64, tuple(static)), view.static_stride, view.space,
-            res=view.res.type, location=view.location,
-        )  # fmt: skip
-        Builder.after(view).insert(made)
+        made = Builder.after(view).insert(view.clone())
+        assert isinstance(made, nv_tileaa.MakeMemRef)
+        inside = [promised or axis in axes for axis, promised in enumerate(view.promised())]
+        made.attributes["inbounds"] = DenseArrayAttr(I1, tuple(map(int, inside)))
         op.set_operand(0, made.res)
         tile = op.moved.type
         bits = storage_bits(tile.element)

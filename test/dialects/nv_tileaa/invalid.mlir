@@ -17,6 +17,14 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>) {
+  // expected-error @below {{expected 2 entries in 'inbounds' for !nv_tileaa.memref<8x8xf32>}}
+  %0 = nv_tileaa.make_memref %p, shape = [8, 8], stride = [8, 1], space = #nv_tileaa.global {inbounds = array<i1: true>} : !nv_tileaa.memref<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>) {
   // expected-error @below {{expected 2 offsets for !nv_tileaa.memref<8x8xf32>, got 1}}
   %0 = nv_tileaa.addptr %v, [%i] : !nv_tileaa.memref<8x8xf32>
   return

@@ -34,6 +34,10 @@ ALIGNED = "%q = assume div_by<16>, %p : tile<ptr<f32>>"
 PLAIN = "%q = assume div_by<4>, %p : tile<ptr<f32>>"
 POINTER = "%p: tile<ptr<f32>>, %n: tile<i32>, %i: tile<i32>"
 FIXED = "tensor_view<64x64xf32, strides=[64,1]>"
+BEFORE = f"""{ALIGNED}
+%b, %b1, %b2 = get_tile_block_id : tile<i32>
+%one = constant <i32: 1> : tile<i32>
+%h = subi %b, %one : tile<i32>"""
 
 
 def with_use(
@@ -119,6 +123,7 @@ CASES: dict[str, tuple[str, str, str, str]] = {
         fixed(view=ROWS, shape="%n, 64", strides="%n, 1"),
         fixed(view=ROWS, shape="%n, 64", strides="%n, 1", padding="padding_value = zero, "),
     ),
+    "negative-index": (POINTER, "", fixed(BEFORE, load="weak %w[%h, %i]"), fixed(BEFORE, load="weak %w[%b, %i]")),
     "pointer-tile": (
         POINTER, "", PLAIN + "\n" + (SPREAD + GATHER).format(n=128), ALIGNED + "\n" + (SPREAD + GATHER).format(n=128),
     ),
@@ -225,3 +230,60 @@ def test_the_page_explains_every_rule() -> None:
     page = (ROOT / "docs" / "lint.md").read_text()
     for rule, (category, finds) in RULES.items():
         assert f"| `{rule}` | {category} | {finds} |" in page
+
+
+LOWEST = {
+    "a neighbor": ("%h = subi %b, %one : tile<i32>", -1),
+    "a tap of a filter": (
+        """%three = constant <i32: 3> : tile<i32>
+        %r = remi %b, %three signed : tile<i32>
+        %s = muli %b, %three : tile<i32>
+        %u = subi %r, %one : tile<i32>
+        %h = addi %s, %u : tile<i32>""",
+        -1,
+    ),
+    "the last of three": (
+        """%three = constant <i32: 3> : tile<i32>
+        %q1 = divi %b, %three signed : tile<i32>
+        %q2 = subi %q1, %three : tile<i32>
+        %h = mini %q2, %b signed : tile<i32>""",
+        -3,
+    ),
+    "a constant": ("%h = constant <i32: -7> : tile<i32>", -7),
+    "a number of 16 bits": (
+        """%s = constant <i16: -2> : tile<i16>
+        %h = exti %s signed : tile<i16> -> tile<i32>""",
+        -2,
+    ),
+    "nothing is known": ("%h = subi %n, %one : tile<i32>", None),
+    "nothing of a product": ("%s = subi %b, %one : tile<i32>\n%h = muli %s, %s : tile<i32>", None),
+    "at least zero": (
+        """%s = subi %b, %one : tile<i32>
+        %zero = constant <i32: 0> : tile<i32>
+        %h = maxi %s, %zero signed : tile<i32>""",
+        None,
+    ),
+    "assumed": ("%s = subi %b, %one : tile<i32>\n%h = assume bounded<0, ?>, %s : tile<i32>", None),
+}
+
+
+@pytest.mark.parametrize("name", LOWEST)
+def test_how_low_an_index_may_be(name: str, tmp_path: Path) -> None:
+    lines, lowest = LOWEST[name]
+    start = BEFORE[: BEFORE.index("%h =")]
+    remarks(tmp_path, fixed(start + lines, load="weak %w[%h, %i]"), POINTER)
+    text = (tmp_path / "out.json").read_text()
+    assert ("negative-index" in text) == (lowest is not None)
+    assert lowest is None or f"as low as {lowest};" in text
+
+
+def test_the_counter_of_a_loop_may_begin_before_zero(tmp_path: Path) -> None:
+    part = f"partition_view<tile=(64x64), {FIXED}>"
+    for first, found in (("%h", True), ("%b", False)):
+        loop = f"""%w = make_partition_view %v : {part}
+          for %k in ({first} to %n, step %one) : tile<i32> {{
+            %x, %t = load_view_tko weak %w[%k, %i] : {part}, tile<i32> -> tile<64x64xf32>, token
+            continue
+          }}"""
+        body = make_view("64, 64", "64, 1", FIXED, BEFORE) + loop
+        assert ("negative-index" in remarks(tmp_path, body, POINTER)) == found

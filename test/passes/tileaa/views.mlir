@@ -47,7 +47,7 @@ entry @strided(%p: tile<ptr<f32>>, %n: tile<i32>, %i: tile<i32>) {
   // CHECK: %[[NN:.*]] = nv_tileaa.assume %[[N]]
   %nn = assume bounded<0, ?>, %n : tile<i32>
   // CHECK: nv_tileaa.make_memref %[[P]], shape = [%[[NN]]], stride = [1]
-  // CHECK: %[[FREE:.*]] = nv_tileaa.make_memref %[[P]], shape = [9223372036854775807], stride = [1]
+  // CHECK: %[[FREE:.*]] = nv_tileaa.make_memref %[[P]], shape = [%[[NN]]], stride = [1], space = #nv_tileaa.global {inbounds = array<i1: true>}
   %v = make_tensor_view %p, shape = [%nn], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
   %s = make_strided_view %v : strided_view<tile=(64), traversal_strides=[24], tensor_view<?xf32, strides=[1]>>
   // CHECK: %[[C24:.*]] = arith.constant 24 : i32

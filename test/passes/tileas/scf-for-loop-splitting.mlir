@@ -6,12 +6,12 @@
 // Index-set splitting: the iterations whose checks all hold become a loop without them.
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // The last tile reaches beyond the view.  Before it, the view has no extent, and its length does not limit the width
+  // The last tile reaches beyond the view.  Before it, the access is in bounds, and the length does not limit the width
   // of accesses.  The counter behind the last iteration may not fit its type.
   // CHECK-LABEL: @bounds
   // CHECK-DAG: %[[MOST:.*]] = arith.constant 8388607 : i32
   // CHECK-DAG: %[[SIZE:.*]] = arith.constant -256 : i64
-  // CHECK: %[[ALL:.*]] = nv_tileaa.make_memref %p, shape = [9223372036854775807], stride = [1]
+  // CHECK: %[[ALL:.*]] = nv_tileaa.make_memref %p, shape = [%n], stride = [1], space = #nv_tileaa.global {inbounds = array<i1: true>}
   // CHECK: %[[WIDE:.*]] = arith.extsi %n : i32 to i64
   // CHECK-NEXT: %[[LAST:.*]] = arith.addi %[[WIDE]], %[[SIZE]] : i64
   // CHECK: %[[SOME:.*]] = arith.cmpi sge, %[[LAST]], %{{.*}} : i64
