@@ -64,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(CpuTimes(times.resolve()))
     if (budget := config.getoption("cpu_budget")) is not None:
         config.pluginmanager.register(CpuBudget(budget, seed_of(config)))
+    elif config.getoption("draw") is not None:
+        raise pytest.UsageError("--draw repeats the draw of a --cpu-budget; give that, too")
     if (folder := make_folder()) is not None:
         config.add_cleanup(lambda: remove_folder(folder))
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

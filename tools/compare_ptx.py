@@ -45,25 +45,35 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
 SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll"}
+RANDOM = 40
+"""How many random programs are compiled."""
 RECORDED = ROOT / "test" / "emit" / "recorded.json"
 RECORDED_TARGETS = ("sm_80", "sm_90a", "sm_100a")
 VARIANTS: tuple[dict[str, str | int], ...] = (
     {"persistent": "static"},
     {"persistent": "counter", "raster": "grouped:4"},
-    {"persistent": "cancel", "cluster": "2x1"},
     {"cluster": "2x2", "raster": "hilbert:4"},
     {"agents": "none"},
-    {"agents": "producer"},
-    {"agents": "multipliers"},
-    {"agents": "correction", "persistent": "counter"},
-    {"ping_pong": "always"},
-    {"ping_pong": "never", "num_consumer_warpgroups": 1},
     {"split_k": 2},
     {"num_stages": 2, "num_warps": 4},
     {"launches": "large"},
     {"plain_abi": 1},
 )
 """Options other than the default, with which the examples and the corpus are recorded for targets with agents."""
+VARIANTS_OF: dict[str, tuple[dict[str, str | int], ...]] = {
+    "sm_90a": (
+        {"agents": "producer"},
+        {"ping_pong": "always"},
+        {"ping_pong": "never", "num_consumer_warpgroups": 1},
+        {"persistent": "counter", "cluster": "2x1"},
+    ),
+    "sm_100a": (
+        {"agents": "multipliers"},
+        {"agents": "correction", "persistent": "counter"},
+        {"persistent": "cancel", "cluster": "2x1"},
+    ),
+}
+"""Those that only one of these targets can follow."""
 ERROR = "error: "
 """The first word in the file of a kernel that the compiler refuses."""
 
@@ -174,8 +184,7 @@ def digest(program: Program, label: str) -> str:
     """Of the LLVM IR of a program, or of the message of its refusal; `label` is a target, with options."""
     target, *given = label.split()
     changes = {name: int(value) if value.isdigit() else value for name, _, value in map(partition, given)}
-    _, text = compile_one((ROOT, program, target, "llvmir", changes))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(compiled(program, target, "llvmir", changes).encode()).hexdigest()[:12]
 
 
 def partition(option: str) -> tuple[str, str, str]:
@@ -187,8 +196,8 @@ def labels(program: Program) -> list[str]:
     """The targets and options with which a program is recorded: `sm_90a`, `sm_90a split_k=2`, …"""
     found: list[str] = [*RECORDED_TARGETS]
     if program.name.startswith(("examples/", "corpus/")):
-        for target in RECORDED_TARGETS[1:]:
-            found += [" ".join([target, *(f"{n}={v}" for n, v in variant.items())]) for variant in VARIANTS]
+        for target, own in VARIANTS_OF.items():
+            found += [" ".join([target, *(f"{n}={v}" for n, v in one.items())]) for one in (*VARIANTS, *own)]
     return found
 
 
@@ -205,7 +214,7 @@ def record(options: argparse.Namespace) -> None:
     """Write the digests of the working tree, and tell which are others than before."""
     before = recorded() if RECORDED.exists() else {}
     with ProcessPoolExecutor(options.jobs) as pool:
-        after = dict(pool.map(_digests, programs(options.random)))
+        after = dict(pool.map(_digests, programs(RANDOM)))
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, {}), after.get(name, {})
         if changed := sorted(label for label in old.keys() | new.keys() if old.get(label) != new.get(label)):
@@ -221,20 +230,24 @@ def compile_one(job: tuple[Path, Program, str, str, dict[str, Any]]) -> tuple[st
     tree, program, target, stage, changes = job
     if str(tree) not in sys.path:
         sys.path.insert(0, str(tree))
+    try:
+        text = compiled(program, target, stage, changes)
+    except Exception as failure:
+        text = f"{ERROR}{type(failure).__name__}: {failure}\n"
+    return f"{target}/{program.name}{SUFFIXES[stage]}", text
+
+
+def compiled(program: Program, target: str, stage: str, changes: dict[str, Any]) -> str:
+    """The text of a stage, or the message of a refusal."""
     from tessera_tools.diagnostics import DiagnosticError
     from tessera_tools.emit.driver import Options, compile_module
     from tessera_tools.target import lookup
 
-    file = f"{target}/{program.name}{SUFFIXES[stage]}"
+    wanted: Any = {"until": stage, "verify_each": False, **changes}
     try:
-        module = parse(program)
-        wanted = Options(lookup(target), until=stage, verify_each=False, **changes)
-        made = compile_module(module, wanted, worker=worker())
+        return compile_module(parse(program), Options(lookup(target), **wanted), worker=worker()).text(stage)
     except DiagnosticError as failure:
-        return file, ERROR + failure.diagnostics[0].message + "\n"
-    except Exception as failure:
-        return file, f"{ERROR}{type(failure).__name__}: {failure}\n"
-    return file, made.text(stage)
+        return ERROR + failure.diagnostics[0].message + "\n"
 
 
 def parse(program: Program) -> Any:
@@ -373,9 +386,11 @@ def main() -> int:
     second.add_argument("--show", action="store_true", help="print the differing lines, too")
     third = commands.add_parser("record", help="write the digests that a test compares with")
     for one in (first, second, third):
-        one.add_argument("--random", type=int, default=40, metavar="N", help="random programs (40)")
         one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     for one in (first, second):
+        one.add_argument(
+            "--random", type=int, default=RANDOM, metavar="N", help=f"random programs ({RANDOM})"
+        )
         one.add_argument(
             "--targets", type=lambda text: text.split(","), default=TARGETS, help="sm_80,sm_90a,…"
         )

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from compare_ptx import Program, digest, labels, programs, recorded
+from compare_ptx import RANDOM, Program, digest, labels, programs, recorded
 
-PROGRAMS = {program.name: program for program in programs(40)}
+PROGRAMS = {program.name: program for program in programs(RANDOM)}
 
 
 def test_every_kernel_is_recorded() -> None:
@@ -25,7 +25,8 @@ def test_every_kernel_is_recorded() -> None:
 )
 def test_the_code_of_a_kernel_is_the_recorded_one(name: str, label: str) -> None:
     assert digest(PROGRAMS[name], label) == recorded()[name].get(label), (
-        f"other LLVM IR than recorded; to see it: python tools/compare_ptx.py compare main . --stage=llvmir --show "
+        "other LLVM IR than recorded; to see it (without options): "
+        f"python tools/compare_ptx.py compare main . --stage=llvmir --show "
         f"--targets={label.split(maxsplit=1)[0]} --only={name}; to record it: python tools/compare_ptx.py record"
     )
 

@@ -59,7 +59,7 @@ def share(costs: Iterable[float], budget: float) -> float:
 
 
 def is_drawn(nodeid: str, limit: float, seed: int) -> bool:
-    """Whether the test is in the draw: the same in each worker, and whatever else was collected."""
+    """Whether the test is in the draw: the same in each worker."""
     return random.Random(f"{seed} {nodeid}").random() * cost(nodeid) < limit
 
 
@@ -85,12 +85,15 @@ class CpuBudget:
         self.counts: tuple[int, int] | None = None
         """How many tests were drawn, and of how many."""
 
-    @pytest.hookimpl(wrapper=True)
+    # The first wrapper is the last to see the tests.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, None, None]:
-        """After the options that select tests: the budget is for what they leave."""
+        """After the options that select tests: the budget is for what they leave. What has failed runs again."""
         yield
+        if config.getoption("lf", False):
+            return
         limit = share([cost(item.nodeid) for item in items], self.budget)
         kept = [item for item in items if is_drawn(item.nodeid, limit, self.seed)]
         self.counts = len(kept), len(items)
@@ -113,13 +116,17 @@ class CpuBudget:
         """What a worker told; none that crashed did."""
         self.counts = getattr(node, "workeroutput", {}).get("drawn", self.counts)
 
+    def pytest_report_header(self) -> str:
+        """For a run that does not come to its summary."""
+        return f"tests are drawn: --cpu-budget={self.budget:g} --draw={self.seed}"
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """How many tests were drawn, and the seed."""
         if self.counts is not None:
             drawn, total = self.counts
             terminalreporter.write_line(
-                f"{drawn:,} of {total:,} tests drawn for {self.budget:g} CPU seconds; "
-                f"--draw={self.seed} draws them again, make test-all runs every test"
+                f"{drawn:,} of {total:,} tests drawn; --cpu-budget={self.budget:g} --draw={self.seed} draws them "
+                "again, make test-all runs every test"
             )
 
 

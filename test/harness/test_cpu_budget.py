@@ -72,7 +72,7 @@ def _run(pytester: pytest.Pytester, budget: float, *options: str) -> pytest.RunR
 def test_what_is_not_drawn_is_deselected_and_the_draw_can_be_repeated(pytester: pytest.Pytester) -> None:
     result = _run(pytester, 0.03, "--draw=7")
     result.assert_outcomes(passed=2, deselected=2)
-    result.stdout.fnmatch_lines(["2 of 4 tests drawn for 0.03 CPU seconds; --draw=7 draws them again*"])
+    result.stdout.fnmatch_lines(["2 of 4 tests drawn; --cpu-budget=0.03 --draw=7 draws them again*"])
 
 
 def test_workers_draw_the_same(pytester: pytest.Pytester) -> None:
@@ -112,3 +112,10 @@ def test_the_list_is_of_tests_that_exist() -> None:
     listed = json.loads(cpu_budget.COSTS.read_text())
     there = sum((root / path).is_file() for path in listed)
     assert there >= 0.9 * len(listed)
+
+
+def test_what_failed_runs_again_whatever_it_costs(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_long="def test_d(): assert 0\n")
+    pytester.runpytest_inprocess("-q").assert_outcomes(failed=1)
+    pytester.makeconftest(CONFTEST.format(budget=0.001))
+    pytester.runpytest_inprocess("-q", "--lf").assert_outcomes(failed=1)

@@ -60,7 +60,9 @@ class Ranges:
         return Range(self.of(loop.lowerBound, depth).low, self.of(loop.upperBound, depth).high - 1)
 
     def _of_result(self, op: Operation, depth: int) -> Range:
-        if isinstance(op, GetTileBlockId | GetNumTileBlocks | GetTensorShape | GetIndexSpaceShape):
+        if isinstance(op, GetNumTileBlocks):
+            return Range(1, FAR)
+        if isinstance(op, GetTileBlockId | GetTensorShape | GetIndexSpaceShape):
             return Range(0, FAR)
         if isinstance(op, ExtI) and op.signedness.value == "signed":
             return self.of(op.from_, depth)

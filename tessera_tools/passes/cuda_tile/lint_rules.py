@@ -162,8 +162,8 @@ def indices(op: Operation, scope: Scope) -> Iterator[Finding]:
         if -FAR < least < 0:
             yield Finding(
                 "negative-index",
-                f"the index of dimension {dimension} may be as low as {least}; indices are unsigned, and a tile at a "
-                "negative one is padding only",
+                f"the index of dimension {dimension} may be as low as {least}; indices are unsigned, and what a tile "
+                "at a negative one holds is undefined",
                 "assume bounded<0, ?> of it, if that holds; load a halo through a gather view, or through pointers "
                 "with a mask",
             )
