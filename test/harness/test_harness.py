@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -193,6 +194,12 @@ CONFTEST = (
     .read_text()
     .replace('pytest_plugins = ["pytester"]', "")
 )
+
+
+@pytest.fixture(autouse=True)
+def python_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy of conftest.py puts its own folder there, which is no concern of later tests."""
+    monkeypatch.setenv("PYTHONPATH", os.environ["PYTHONPATH"])
 
 
 def test_files_are_collected_and_judged(pytester: pytest.Pytester) -> None:
