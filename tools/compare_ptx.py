@@ -183,13 +183,9 @@ def random_programs(count: int) -> Iterator[Program]:
 def digest(program: Program, label: str) -> str:
     """Of the LLVM IR of a program, or of the message of its refusal; `label` is a target, with options."""
     target, *given = label.split()
-    changes = {name: int(value) if value.isdigit() else value for name, _, value in map(partition, given)}
+    pairs = (option.split("=") for option in given)
+    changes = {name: int(value) if value.isdigit() else value for name, value in pairs}
     return hashlib.sha256(compiled(program, target, "llvmir", changes).encode()).hexdigest()[:12]
-
-
-def partition(option: str) -> tuple[str, str, str]:
-    """The name, `=` and the value."""
-    return option.partition("=")
 
 
 def labels(program: Program) -> list[str]:
