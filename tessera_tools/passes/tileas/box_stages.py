@@ -22,6 +22,7 @@ from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tileas.boxes import with_axes
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler, ThreadFill
+from tessera_tools.passes.tileas.part_indices import part_index
 from tessera_tools.passes.tileas.products import AsyncProduct
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 from tessera_tools.records import dataclass, field
@@ -193,8 +194,8 @@ def _begin(load: BoxLoad, value_of: Callable[[Value], Value], builder: Builder) 
         for op, operand in ((arith.AndI, 1), (arith.MulI, size)):
             number = builder.insert(arith.Constant(i32(operand), location=location)).results[0]
             rank = builder.insert(op(rank, number, location=location)).results[0]
-        moved = builder.insert(arith.AddI(indices[load.half], rank, location=location)).results[0]
-        indices[load.half] = moved
+        known = load.load.indices[load.half]
+        indices[load.half] = part_index(indices[load.half], rank, 2 * size, builder, location, known)
     return indices
 
 
@@ -257,12 +258,9 @@ class _Parts:
         copy = of_part(op, shape, parts, builder, self.value_of)
         if isinstance(op, nv_tileas.TiledLoad):
             for number, (index, offset) in enumerate(zip(op.indices, start, strict=True)):
-                if offset:
-                    more = builder.insert(arith.Constant(i32(offset), location=op.location)).results[0]
-                    at = builder.insert(arith.AddI(self.value_of(index), more, location=op.location)).results[
-                        0
-                    ]
-                    copy.set_operand(1 + number, at)
+                extent = op.res.type.shape[number]
+                at = part_index(self.value_of(index), offset, extent, builder, op.location, index)
+                copy.set_operand(1 + number, at)
         return builder.insert(copy).results[0]
 
 

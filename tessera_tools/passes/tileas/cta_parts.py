@@ -18,6 +18,7 @@ from tessera_tools.ir.core import Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
 from tessera_tools.passes.tileas.cluster_programs import guard
 from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, retype, shared_bits
+from tessera_tools.passes.tileas.part_indices import part_index
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
 from tessera_tools.planning.kernel import kernel_spec
 from tessera_tools.planning.layout_rules import is_tile
@@ -65,13 +66,13 @@ class _Parts:
             # Operands first, while the types of results are those of whole tiles.
             if isinstance(op, nv_tileas.TiledLoad):
                 own = self.of(op.res)
-                self.move(op, own)
+                self.move(op, op.res.type.shape, own)
                 if (by := shared_bits(own)) != 0 and not self.is_split(op):
                     op.attributes[SHARED_BY] = i64(by)
                     shared.append(op)
             elif isinstance(op, nv_tileas.TiledStore):
                 own = self.of(op.value)
-                self.move(op, own)
+                self.move(op, op.value.type.shape, own)
                 self.only_one(op, shared_bits(own))
             elif isinstance(op, nv_tileaa.Store):
                 value = op.value
@@ -149,14 +150,13 @@ class _Parts:
     def constant(self, value: int) -> Value:
         return self.builder.insert(arith.Constant(i32(value))).results[0]
 
-    def move(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, own: Blocks) -> None:
-        """Access the part of this CTA."""
+    def move(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, shape: Sequence[int], own: Blocks) -> None:
+        """Access the part of this CTA, of a tile of that shape."""
         before = Builder.before(op)
-        for axis, index in enumerate(op.indices):
+        for axis, (index, extent) in enumerate(zip(op.indices, shape, strict=True)):
             start = self.start(own, axis)
             if start is not None:
-                moved = before.insert(arith.AddI(index, start, location=op.location)).results[0]
-                op.set_operand(1 + axis, moved)
+                op.set_operand(1 + axis, part_index(index, start, extent, before, op.location))
 
     def count_on(self, op: nv_tileaa.Iota) -> None:
         start = self.start(self.of(op.res), 0)

@@ -28,6 +28,7 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.missed import Missed
+from tessera_tools.passes.tileas.part_indices import part_index
 from tessera_tools.passes.tileas.products import has_room
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
@@ -253,10 +254,11 @@ class _Axis:
             if isinstance(op, arith.Constant) and isinstance(op.value, DenseElementsAttr):
                 op.attributes["value"] = DenseElementsAttr(value.type, op.value.data)
             elif isinstance(op, nv_tileas.TiledLoad):
-                _move(op, axis, shape[axis], part)
+                _move(op, axis, type.shape[axis], self.parts, part)
         for op in self.function.walk():
             if isinstance(op, nv_tileas.TiledStore):
-                _move(op, self.axis, op.value.type.shape[self.axis], part)
+                extent = op.value.type.shape[self.axis] * self.parts
+                _move(op, self.axis, extent, self.parts, part)
 
     def loop(self) -> Value:
         """Put what is not the same for all parts into a loop; returns the number of the part."""
@@ -293,18 +295,19 @@ def _is_same_place(access: nv_tileas.TiledLoad | nv_tileas.TiledStore, store: nv
     return access.view is store.view and [*access.indices] == [*store.indices]
 
 
-def _move(op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axis: int, extent: int, part: Value) -> None:
-    """Let an access begin at its part."""
+def _move(
+    op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axis: int, extent: int, parts: int, part: Value
+) -> None:
+    """Let an access begin at its part, of equal parts of a tile of `extent` elements along an axis."""
     builder = Builder.before(op)
 
     def inserted(made: Operation) -> Value:
         return builder.insert(made).results[0]
 
-    each = inserted(arith.Constant(i32(extent), location=op.location))
+    each = inserted(arith.Constant(i32(extent // parts), location=op.location))
     more = inserted(arith.MulI(part, each, location=op.location))
-    at = inserted(arith.AddI(op.indices[axis], more, location=op.location))
     # The view is the first operand.
-    op.set_operand(1 + axis, at)
+    op.set_operand(1 + axis, part_index(op.indices[axis], more, extent, builder, op.location))
 
 
 def _owner(value: Value) -> Operation:

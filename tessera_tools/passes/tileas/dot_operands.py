@@ -32,6 +32,7 @@ from tessera_tools.passes.tileas.dot_sources import (
     words,
 )
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.passes.tileas.part_indices import part_index
 from tessera_tools.planning.accesses import access_vector
 from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts, scale_layouts
 from tessera_tools.planning.kernel import unit_of
@@ -181,10 +182,8 @@ class DotOperand:
         load, layout = self.loaded, nv_tileas.layout_of(type)
         bits = storage_bits(self.element) * access_vector(load, layout)
         indices = [
-            builder.insert(arith.AddI(index, builder.insert(arith.Constant(i32(offset))).results[0])).results[
-                0
-            ]
-            for index, offset in zip(load.indices, place, strict=True)
+            part_index(index, offset, extent, builder, load.location)
+            for index, offset, extent in zip(load.indices, place, load.res.type.shape, strict=True)
         ]
         read = nv_tileas.TiledLoad(
             load.view,

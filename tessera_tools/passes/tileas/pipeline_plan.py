@@ -51,6 +51,13 @@ class PipelinePlan:
         if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
             room = FEWEST_STAGES * each
             stages = FEWEST_STAGES
+        if not each and room + pipeline_reserve(self.target) < 0:
+            needed = sum(p.bytes for p in found)
+            raise Missed(
+                found[0].user,
+                f"has tiles of {needed} bytes outside of loops, which do not fit in shared memory",
+                "use smaller tiles",
+            )
         if stages < 1 or (each and stages < FEWEST_STAGES):
             raise Missed(
                 found[0].user,

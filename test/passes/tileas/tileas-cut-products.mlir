@@ -42,6 +42,44 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 
 // -----
 
+// An index that may be negative is an unsigned number: with the offset of a part it must not wrap into the tensor.
+// CHECK-LABEL: nv_tileaa.func @anywhere
+// CHECK-SAME: %[[J:[a-z0-9]+]]: i32, %[[H:[a-z0-9]+]]: i32)
+// CHECK: %[[KNOWN:.*]] = nv_tileaa.assume %[[H]]
+// CHECK: %[[OFFSET:.*]] = arith.muli
+// CHECK: %[[LAST:.*]] = arith.constant -256 : i32
+// CHECK: %[[BEFORE:.*]] = arith.minui %[[J]], %[[LAST]] : i32
+// CHECK: %[[COLUMN:.*]] = arith.addi %[[BEFORE]], %[[OFFSET]] : i32
+// CHECK: nv_tileas.tiled_load %{{.*}}[%{{.*}}, %[[COLUMN]]], %{{.*}} -> tensor<32x128xf16>
+// CHECK-NOT: arith.minui
+// CHECK: arith.addi %[[KNOWN]], %{{.*}} : i32
+// CHECK: nv_tileas.tiled_store
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @anywhere(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32, %j: i32, %h: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 32 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (tensor<256x256xf32>) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %j], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark @below {{computed in parts of 256x128, one after the other: an SM has no room for 256x256}}
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      scf.yield %d : tensor<256x256xf32>
+    }
+    %g = nv_tileaa.assume %h {lower = 0 : i64} : i32
+    %f = nv_tileas.tiled_store %w[%z, %g], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
 // The sum of a row needs all of its columns.
 // CHECK-LABEL: nv_tileaa.func @rows
 // CHECK: tensor<256x256xf32>
