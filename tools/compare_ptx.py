@@ -14,10 +14,11 @@ snapshot has a file `TARGET/KERNEL.ptx` for each kernel, or the compiler's error
 a snapshot are kept for `compare` if you name the folder; those of revisions are temporary.
 
 `compare` exits with status 1 if there is a difference. `--stage llvmir` compares what LLVM is given, which takes less
-time: LLVM makes the same PTX of the same IR.
+time: LLVM makes the same PTX of the same IR. `--stage remarks` compares what is told of the compilation, remarks and
+statistics of passes, and `--stage manifest` what a launch is told.
 
-`record` writes a digest of the LLVM IR of each kernel into test/emit/recorded.json. A commit that changes the IR
-records it again, and says why it differs.
+`record` writes digests of the LLVM IR, the remarks and the manifest of each kernel into test/emit/recorded.json. A
+commit that changes one of them records it again, and says why it differs.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
-SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll"}
+SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll", "remarks": ".txt", "manifest": ".json"}
 RANDOM = 40
 """How many random programs are compiled."""
 RECORDED = ROOT / "test" / "emit" / "recorded.json"
+RECORDED_STAGES = ("llvmir", "remarks", "manifest")
 RECORDED_TARGETS = ("sm_80", "sm_90a", "sm_100a")
 VARIANTS: tuple[dict[str, str | int], ...] = (
     {"persistent": "static"},
@@ -180,12 +183,20 @@ def random_programs(count: int) -> Iterator[Program]:
 # -- digests
 
 
-def digest(program: Program, label: str) -> str:
-    """Of the LLVM IR of a program, or of the message of its refusal; `label` is a target, with options."""
-    target, *given = label.split()
-    pairs = (option.split("=") for option in given)
-    changes = {name: int(value) if value.isdigit() else value for name, value in pairs}
-    return hashlib.sha256(compiled(program, target, "llvmir", changes).encode()).hexdigest()[:12]
+def digests(program: Program, label: str) -> str:
+    """Of each of RECORDED_STAGES of a program, or of the message of its refusal, with spaces between them; `label` is a
+    target, with options."""
+    target, _, given = label.partition(" ")
+    texts = compiled(program, target, "llvmir", options_of(given), explains=True)
+    return " ".join(
+        hashlib.sha256(texts.get(stage, "").encode()).hexdigest()[:12] for stage in RECORDED_STAGES
+    )
+
+
+def options_of(text: str) -> dict[str, str | int]:
+    """`split_k=2 persistent=static` as the options of a compilation."""
+    pairs = (option.split("=", 1) for option in text.split())
+    return {name: int(value) if value.isdigit() else value for name, value in pairs}
 
 
 def labels(program: Program) -> list[str]:
@@ -198,24 +209,31 @@ def labels(program: Program) -> list[str]:
 
 
 def recorded() -> dict[str, dict[str, str]]:
-    """Program → label → digest."""
+    """Program → label → digests."""
     return json.loads(RECORDED.read_text())
 
 
 def _digests(program: Program) -> tuple[str, dict[str, str]]:
-    return program.name, {label: digest(program, label) for label in labels(program)}
+    return program.name, {label: digests(program, label) for label in labels(program)}
 
 
 def record(options: argparse.Namespace) -> None:
-    """Write the digests of the working tree, and tell which are others than before."""
+    """Write the digests of the working tree, and tell which are others than before, and of what."""
     before = recorded() if RECORDED.exists() else {}
     with ProcessPoolExecutor(options.jobs) as pool:
         after = dict(pool.map(_digests, programs(RANDOM)))
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, {}), after.get(name, {})
-        if changed := sorted(label for label in old.keys() | new.keys() if old.get(label) != new.get(label)):
-            print(f"{name}: {', '.join(changed)}")
+        for label in sorted(old.keys() | new.keys()):
+            if changed := changed_stages(old.get(label, ""), new.get(label, "")):
+                print(f"{name}, {label}: {', '.join(changed)}")
     RECORDED.write_text(json.dumps(after, indent=0) + "\n")
+
+
+def changed_stages(before: str, after: str) -> list[str]:
+    """The stages whose digests differ."""
+    pairs = zip_longest(before.split(), after.split())
+    return [stage for stage, (old, new) in zip(RECORDED_STAGES, pairs, strict=False) if old != new]
 
 
 # -- snapshots
@@ -227,23 +245,37 @@ def compile_one(job: tuple[Path, Program, str, str, dict[str, Any]]) -> tuple[st
     if str(tree) not in sys.path:
         sys.path.insert(0, str(tree))
     try:
-        text = compiled(program, target, stage, changes)
+        until = "ptx" if stage == "ptx" else "llvmir"
+        text = compiled(program, target, until, changes, explains=stage == "remarks")[stage]
     except Exception as failure:
         text = f"{ERROR}{type(failure).__name__}: {failure}\n"
     return f"{target}/{program.name}{SUFFIXES[stage]}", text
 
 
-def compiled(program: Program, target: str, stage: str, changes: dict[str, Any]) -> str:
-    """The text of a stage, or the message of a refusal."""
-    from tessera_tools.diagnostics import DiagnosticError
+def compiled(
+    program: Program, target: str, until: str, changes: dict[str, Any], explains: bool = False
+) -> dict[str, str]:
+    """The texts of the last stage, the remarks and the manifest, or the message of a refusal as each of them."""
+    from tessera_tools.diagnostics import DiagnosticError, collect
     from tessera_tools.emit.driver import Options, compile_module
+    from tessera_tools.emit.kernels import kernels_of_module
+    from tessera_tools.emit.manifest import Manifest
+    from tessera_tools.passes.statistics import Statistics
     from tessera_tools.target import lookup
 
-    wanted: Any = {"until": stage, "verify_each": False, **changes}
+    wanted: Any = {"until": until, "verify_each": False, "explains": explains, **changes}
+    options, statistics = Options(lookup(target), **wanted), Statistics()
     try:
-        return compile_module(parse(program), Options(lookup(target), **wanted), worker=worker()).text(stage)
+        module = parse(program)
+        with collect() as told:
+            made = compile_module(module, options, worker=worker(), statistics=statistics)
     except DiagnosticError as failure:
-        return ERROR + failure.diagnostics[0].message + "\n"
+        return dict.fromkeys(SUFFIXES, ERROR + failure.diagnostics[0].message + "\n")
+    return {
+        until: made.text(until),  # type: ignore[arg-type]
+        "remarks": "".join(f"{diagnostic}\n" for diagnostic in told) + statistics.report("list"),
+        "manifest": Manifest(target, "9.0", tuple(kernels_of_module(module)), plans=made.plans).to_json(),
+    }
 
 
 def parse(program: Program) -> Any:
@@ -273,7 +305,7 @@ def worker() -> Any:
 def make(tree: Path, folder: Path, options: argparse.Namespace, found: list[Program]) -> int:
     """Write the snapshot of the compiler in `tree`; the number of files."""
     jobs = [
-        (tree, program, target, options.stage, {"launches": options.launches})
+        (tree, program, target, options.stage, options_of(options.options))
         for target in options.targets
         for program in found
         if options.only in f"{target}/{program.name}"
@@ -393,7 +425,10 @@ def main() -> int:
         one.add_argument("--only", default="", metavar="TEXT", help="only files with TEXT in TARGET/KERNEL")
         one.add_argument("--stage", choices=sorted(SUFFIXES), default="ptx", help="what is compared (ptx)")
         one.add_argument(
-            "--launches", choices=("any", "large"), default="any", help="of which launches (any)"
+            "--options",
+            default="",
+            metavar="TEXT",
+            help="options of the compilations: 'split_k=2 agents=none'",
         )
     fourth = commands.add_parser("make")  # what `snapshot` starts
     fourth.add_argument("tree", type=Path)

@@ -1,4 +1,5 @@
-"""The LLVM IR of every kernel is what was recorded: a change of the compiler that alters code is never unnoticed.
+"""The LLVM IR of every kernel is what was recorded, and so are what is told of it and of its launch: a change of the
+compiler that alters them is never unnoticed.
 
 `tools/compare_ptx.py record` records it again. The commit that does so explains the difference.
 """
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from compare_ptx import RANDOM, Program, digest, labels, programs, recorded
+from compare_ptx import RANDOM, Program, changed_stages, digests, labels, programs, recorded
 
 PROGRAMS = {program.name: program for program in programs(RANDOM)}
 
@@ -23,16 +24,28 @@ def test_every_kernel_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("name", "label"), [(name, label) for name in sorted(PROGRAMS) for label in labels(PROGRAMS[name])]
 )
-def test_the_code_of_a_kernel_is_the_recorded_one(name: str, label: str) -> None:
-    assert digest(PROGRAMS[name], label) == recorded()[name].get(label), (
-        "other LLVM IR than recorded; to see it (without options): "
-        f"python tools/compare_ptx.py compare main . --stage=llvmir --show "
-        f"--targets={label.split(maxsplit=1)[0]} --only={name}; to record it: python tools/compare_ptx.py record"
+def test_a_kernel_compiles_to_what_is_recorded(name: str, label: str) -> None:
+    changed = changed_stages(recorded()[name].get(label, ""), digests(PROGRAMS[name], label))
+    target, _, options = label.partition(" ")
+    assert not changed, (
+        f"not as recorded: {', '.join(changed)}; to see it: "
+        f"python tools/compare_ptx.py compare main . --stage={changed[0]} --show --targets={target} --only={name} "
+        f"--options='{options}'; to record it: python tools/compare_ptx.py record"
     )
 
 
-def test_another_instruction_gives_another_digest() -> None:
+def changed_by(before: str, after: str) -> list[str]:
+    """What is another than recorded if the program has other words."""
     text = PROGRAMS["examples/vector_add"].content
-    assert isinstance(text, str) and "addf" in text
-    changed = Program("examples/vector_add", text.replace("addf", "subf"))
-    assert digest(changed, "sm_80") != recorded()["examples/vector_add"]["sm_80"]
+    assert isinstance(text, str)
+    assert before in text
+    changed = Program("examples/vector_add", text.replace(before, after))
+    return changed_stages(recorded()["examples/vector_add"]["sm_80"], digests(changed, "sm_80"))
+
+
+def test_another_instruction_is_other_code() -> None:
+    assert changed_by("addf", "subf") == ["llvmir"]
+
+
+def test_another_parameter_is_another_manifest() -> None:
+    assert "manifest" in changed_by("entry @", "entry @other_")
