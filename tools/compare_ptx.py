@@ -39,7 +39,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ def programs(count: int) -> list[Program]:
     for path in sorted((ROOT / "test" / "cutile").glob("*/*.tileirbc")):
         newest[path.stem] = path
     found += [Program(f"cutile/{name}", path.read_bytes()) for name, path in sorted(newest.items())]
-    return found + list(slices()) + list(random_programs(count))
+    return [*found, *slices(), *agents(), *random_programs(count), *random_products(count)]
 
 
 def slices() -> Iterator[Program]:
@@ -169,6 +169,58 @@ def slices() -> Iterator[Program]:
     ):
         name = "_".join(("x".join(map(str, shape)), a, b, element, loop))
         yield Program(f"slice/product_{name}", product_program(*shape, a, b, element, loop))
+
+
+def agents() -> Iterator[Program]:
+    """Attention, products with factors of blocks, and products, as the tests in test/pipelines make them."""
+    sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "pipelines")]
+    from programs_of_attention import Attention
+    from programs_of_products import Product
+    from programs_of_scales import Scaled
+
+    f8, e8 = "f8E4M3FN", "f8E8M0FNU"
+    for kernel in (
+        Attention(causal=True),
+        Attention(64, 32, 64),
+        Attention(128, 128, 128, "bf16", causal=True),
+        Attention(256, 128, 64),
+        Attention(64, 64, 64, f8),
+        Scaled(),
+        Scaled(n=64, k=128, scale=e8, block=32),
+        Scaled(n=64, k=128, element=f8, scale=e8, block=32),
+        Scaled(m=256, n=64, k=128),
+        Scaled(n=64, k=64, b_rows=True),
+        Scaled(n=256, k=256, atoms=True),
+        Scaled(n=128, k=256, a_once=True),
+        Product(out="f16", d_assumed=True, outer=True),
+        Product(m=128, n=128, k=32, outer=True),
+        Product(m=256, n=128, out="bf16", d_assumed=True),
+        Product("bf16", m=128, n=256, k=64, b_t="permute", warps=8),
+        Product("tf32", m=128, n=64, k=32, a_t="view"),
+        Product("i8", "i32", m=128, n=128, k=128, b_t="permute", d_t=True),
+        Product(f8, "f32", m=128, n=128, k=128, b_t="view", fast_acc=True),
+        Product(m=64, n=64, k=32, b_in="i8"),
+        Product(m=128, n=128, a_in="i8"),
+        Product(m=128, n=64, b_twice=True),
+        Product(m=128, n=64, out="f16", read_back=True),
+    ):
+        given = [
+            f"{field.name}={getattr(kernel, field.name)}"
+            for field in fields(kernel)
+            if getattr(kernel, field.name) != field.default
+        ]
+        yield Program(f"agents/{'_'.join([type(kernel).__name__.lower(), *given])}", kernel.text())
+
+
+def random_products(count: int) -> Iterator[Program]:
+    """Random products of the seeds 0, 1, … A release of NumPy that draws other numbers makes other products."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+    import numpy as np
+    from random_products import Case
+
+    for seed in range(count):
+        case = Case.random(np.random.default_rng(seed))
+        yield Program(f"product/{seed}", case.text())
 
 
 def random_programs(count: int) -> Iterator[Program]:
@@ -272,7 +324,7 @@ def compiled(
     except DiagnosticError as failure:
         return dict.fromkeys(SUFFIXES, ERROR + failure.diagnostics[0].message + "\n")
     return {
-        until: made.text(until),  # type: ignore[arg-type]
+        until: made.text(until),
         "remarks": "".join(f"{diagnostic}\n" for diagnostic in told) + statistics.report("list"),
         "manifest": Manifest(target, "9.0", tuple(kernels_of_module(module)), plans=made.plans).to_json(),
     }
