@@ -173,10 +173,10 @@ def slices() -> Iterator[Program]:
 
 def agents() -> Iterator[Program]:
     """Attention, products with factors of blocks, and products, as the tests in test/pipelines make them."""
-    sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "pipelines")]
-    from programs_of_attention import Attention
-    from programs_of_products import Product
-    from programs_of_scales import Scaled
+    sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+    from pipelines.programs_of_attention import Attention
+    from pipelines.programs_of_products import Product
+    from pipelines.programs_of_scales import Scaled
 
     f8, e8 = "f8E4M3FN", "f8E8M0FNU"
     for kernel in (
