@@ -57,12 +57,15 @@ class Ranges:
         loop = value.owner_block.parent_op if value.owner_block is not None else None
         if not isinstance(loop, For) or value not in loop.induction:
             return _ANY
-        return Range(self.of(loop.lowerBound, depth).low, self.of(loop.upperBound, depth).high - 1)
+        low, high = self.of(loop.lowerBound, depth).low, self.of(loop.upperBound, depth).high
+        # A negative bound of an unsigned loop is a large number.
+        return _ANY if loop.unsignedCmp is not None and low < 0 else Range(low, high - 1)
 
     def _of_result(self, op: Operation, depth: int) -> Range:
-        if isinstance(op, GetNumTileBlocks):
+        if isinstance(op, GetNumTileBlocks | GetTensorShape | GetIndexSpaceShape):
+            # A tensor may be empty, but the author of `last = shape - 1` does not expect that.
             return Range(1, FAR)
-        if isinstance(op, GetTileBlockId | GetTensorShape | GetIndexSpaceShape):
+        if isinstance(op, GetTileBlockId):
             return Range(0, FAR)
         if isinstance(op, ExtI) and op.signedness.value == "signed":
             return self.of(op.from_, depth)

@@ -263,6 +263,12 @@ LOWEST = {
         %h = maxi %s, %zero signed : tile<i32>""",
         None,
     ),
+    "the last tile": (
+        f"""%pv = make_partition_view %v : partition_view<tile=(64x64), {FIXED}>
+        %s0, %s1 = get_index_space_shape %pv : partition_view<tile=(64x64), {FIXED}> -> tile<i32>
+        %h = subi %s0, %one : tile<i32>""",
+        None,
+    ),
     "assumed": ("%s = subi %b, %one : tile<i32>\n%h = assume bounded<0, ?>, %s : tile<i32>", None),
 }
 
@@ -271,7 +277,8 @@ LOWEST = {
 def test_how_low_an_index_may_be(name: str, tmp_path: Path) -> None:
     lines, lowest = LOWEST[name]
     start = BEFORE[: BEFORE.index("%h =")]
-    remarks(tmp_path, fixed(start + lines, load="weak %w[%h, %i]"), POINTER)
+    body = make_view("64, 64", "64, 1", FIXED, start) + lines + "\n" + with_use(FIXED, load="weak %w[%h, %i]")
+    remarks(tmp_path, body, POINTER)
     text = (tmp_path / "out.json").read_text()
     assert ("negative-index" in text) == (lowest is not None)
     assert lowest is None or f"as low as {lowest};" in text
@@ -279,9 +286,9 @@ def test_how_low_an_index_may_be(name: str, tmp_path: Path) -> None:
 
 def test_the_counter_of_a_loop_may_begin_before_zero(tmp_path: Path) -> None:
     part = f"partition_view<tile=(64x64), {FIXED}>"
-    for first, found in (("%h", True), ("%b", False)):
+    for kind, first, found in (("", "%h", True), ("", "%b", False), ("unsigned ", "%h", False)):
         loop = f"""%w = make_partition_view %v : {part}
-          for %k in ({first} to %n, step %one) : tile<i32> {{
+          for {kind}%k in ({first} to %n, step %one) : tile<i32> {{
             %x, %t = load_view_tko weak %w[%k, %i] : {part}, tile<i32> -> tile<64x64xf32>, token
             continue
           }}"""
