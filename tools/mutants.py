@@ -3,6 +3,7 @@
 ```console
 $ python tools/mutants.py --sample 20 --only tessera_tools/analysis test/analysis test/tile     # with these tests alone
 $ python tools/mutants.py --sample 200 --seed 7 --jobs 2
+$ python tools/mutants.py --sample 200 --seed 7 --jobs 2 --survivors --seconds 300   # these again, with more time
 ```
 
 A mutant that no test kills is printed with its difference. Read each one: either a test is missing, or the mutant is
@@ -39,7 +40,7 @@ FOLDER = ROOT / "build" / "mutants"
 SECONDS = 60
 """CPU seconds of the tests of one mutant. One that needs more of its own does not end, and is killed."""
 MOST_TESTS = 400
-"""The maximum number of tests for one mutant."""
+"""The maximum number of tests for one mutant; `--survivors` has none."""
 SPARE = 2
 """How many times the wanted number is drawn: tests execute no more than three of four lines in their own process."""
 
@@ -164,8 +165,8 @@ _MIRROR, _SAME_FOLDER = 20, 5
 
 
 def ordered(tests: list[tuple[str, float]], path: str) -> list[str]:
-    """The tests of a mutant that are run, one of each test file in turn, the fastest first; those that were written for
-    the source are some turns ahead."""
+    """The tests of a mutant, one of each test file in turn, the fastest first; those that were written for the source
+    are some turns ahead."""
     by_file: dict[str, list[tuple[float, str]]] = {}
     for name, seconds in tests:
         by_file.setdefault(name.partition("::")[0], []).append((seconds, name))
@@ -176,7 +177,7 @@ def ordered(tests: list[tuple[str, float]], path: str) -> list[str]:
         ahead = _MIRROR if mirrors else _SAME_FOLDER if Path(file).parent == folder else 0
         for turn, (seconds, name) in enumerate(sorted(its)):
             found.append((max(0, turn - ahead), -ahead, seconds, name))
-    return [name for *_, name in sorted(found)[:MOST_TESTS]]
+    return [name for *_, name in sorted(found)]
 
 
 def main() -> int:
@@ -200,6 +201,11 @@ def main() -> int:
     parser.add_argument(
         "--measured", action="store_true", help="take the last run's times, of the same sample"
     )
+    parser.add_argument(
+        "--survivors",
+        action="store_true",
+        help="judge by all tests what survived in the last run of the same sample (implies --measured)",
+    )
     parser.add_argument("tests", nargs="*", help="run only these tests (default: all)")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
@@ -211,7 +217,7 @@ def main() -> int:
     order: dict[str, Any] = {"mutants": [asdict(mutant) for mutant in candidates]}
 
     measured = folder / "executed.jsonl"
-    if not options.measured:
+    if not options.measured and not options.survivors:
         workers = ["-n", str(options.jobs), "--dist=worksteal"] if options.jobs > 1 else []
         run_pytest({**order, "mode": "measure", "out": str(measured)}, [*workers, *options.tests])
     executed: dict[int, list[tuple[str, float]]] = {}
@@ -220,15 +226,20 @@ def main() -> int:
         for number in numbers:
             executed.setdefault(number, []).append((name, seconds))
     mutants = [mutant for mutant in candidates if mutant.number in executed][: options.sample]
-    tests = {mutant.number: ordered(executed[mutant.number], mutant.path) for mutant in mutants}
     print(f"{len(executed)} of {len(candidates)} mutants are executed by tests", flush=True)
     if not mutants:
         raise SystemExit("error: no test executes a drawn line; name other tests, or none for all")
+    outcomes, known, most = folder / "outcomes.jsonl", dict[int, dict[str, Any]](), MOST_TESTS
+    if options.survivors:
+        known = {one["number"]: one for one in map(json.loads, outcomes.read_text().splitlines())}
+        mutants = [mutant for mutant in mutants if known[mutant.number]["outcome"] == "survived"]
+        most = len(measured.read_text().splitlines())
+    tests = {mutant.number: ordered(executed[mutant.number], mutant.path)[:most] for mutant in mutants}
 
     # What takes ten times as long as without the change has no end.
     limits = {number: min(options.seconds, 10 + 10 * sum(s for _, s in executed[number])) for number in tests}
     order = {"mutants": [asdict(mutant) for mutant in mutants], "tests": tests, "mode": "judge"}
-    order |= {"jobs": options.jobs, "seconds": limits, "out": str(folder / "outcomes.jsonl")}
+    order |= {"jobs": options.jobs, "seconds": limits, "out": str(outcomes)}
     files = sorted({name.partition("::")[0] for names in tests.values() for name in names})
     found = {
         outcome["number"]: outcome for outcome in run_pytest(order, ["-s", "-p", "no:cacheprovider", *files])
@@ -243,6 +254,8 @@ def main() -> int:
         print(f"{outcome['outcome']:8} {mutant.path}:{mutant.line} {mutant.operator} ({how})")
         if outcome["outcome"] != "killed":
             print(difference(mutant))
+    found = {**known, **found}
+    outcomes.write_text("".join(json.dumps(one) + "\n" for one in found.values()))
     text, share = summary(found.values())
     print(text)
     return int(share < options.at_least)

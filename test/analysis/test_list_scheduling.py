@@ -93,3 +93,11 @@ def test_random_orders_respect_their_dependences() -> None:
             assert found.cycles[one.target] >= found.cycles[one.source] + one.latency, seed
         threads = sorted((found.cycles[n], tasks[n].threads) for n in order if tasks[n].threads)
         assert all(start + length <= then for (start, length), (then, _) in itertools.pairwise(threads)), seed
+
+
+def test_the_pressure_in_loops_is_that_of_the_tasks_that_compute_inside() -> None:
+    """Tiles between other tasks do not count."""
+    graph = residual(96)
+    assert pressure(graph, [1, 0, 2, 3], inside=True) == 160
+    assert pressure(graph, [0, 1, 2, 3], inside=True) == 96
+    assert pressure(residual(0), [1, 0, 2, 3], inside=True) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from runtime.test_timing import estimate
+from runtime.test_timing import estimate, loads
 
 from tessera_tools.runtime.timing import Estimate
 
@@ -22,3 +22,19 @@ def test_waves_that_are_not_surveyed_are_like_the_last_one_that_is(monkeypatch: 
     two, all_three = (rereads(waves * 528, monkeypatch) for waves in (2, 3))
     assert [one.surveyed for one in (two, all_three)] == [2 * 528, 3 * 528]
     assert two.cycles == pytest.approx(all_three.cycles)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "grid", "near"), [(1, 70, 0.01), (2, 36, 0.01), (4, 132, 0.01), (2, 200, 0.15)]
+)
+def test_a_few_clusters_tell_the_time_of_all(
+    cluster: int, grid: int, near: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large grid is estimated from a few of its clusters. Beyond the SMs, their waves are its mean."""
+    found: list[Estimate] = []
+    for most in (0, grid):
+        monkeypatch.setattr("tessera_tools.runtime.timing._MOST_CLUSTERS", most)
+        found.append(estimate(loads(4), threads=256, grid=grid, cluster=cluster, words=256 * grid))
+    few, whole = found
+    assert (few.simulated, whole.simulated) == (2 * cluster, grid)
+    assert few.cycles == pytest.approx(whole.cycles, rel=near)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import random
 import subprocess
@@ -228,6 +229,14 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert done.stdout.startswith("seed 2\n")
     last = done.stdout.splitlines()[-1]
     assert float(last.rpartition(": ")[2].removesuffix(" % killed")) >= 50
+    outcomes = [json.loads(line) for line in (tmp_path / "outcomes.jsonl").read_text().splitlines()]
+    outcomes[0] = {**outcomes[0], "outcome": "survived", "ran": 1}
+    (tmp_path / "outcomes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in outcomes))
+    again = subprocess.run(
+        [*command, "--survivors"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    assert again.stdout.splitlines()[-1] == last, "what was killed counts, and only the survivor is judged"
+    assert again.stdout.count("killed   ") == 1
     others = ["test/test_diagnostics.py", "test/passes/builtin/strip-debuginfo.mlir"]
     done = subprocess.run([*command, *others], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1

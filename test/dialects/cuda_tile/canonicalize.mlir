@@ -228,3 +228,18 @@ cuda_tile.testing$func @same_values_of_else(%c: tile<i1>, %d: tile<i1>, %a: toke
   }
   return %r : token
 }
+
+// A choice by the same condition as the one around it is known; another condition says nothing.
+// CHECK-LABEL: @select_of_select
+cuda_tile.testing$func @select_of_select(%c: tile<i1>, %e: tile<i1>, %x: tile<f32>, %y: tile<f32>, %z: tile<f32>) -> (tile<f32>, tile<f32>, tile<f32>) {
+  // CHECK-NEXT: %[[S:.*]] = select %c, %x, %y
+  // CHECK-NEXT: %[[R0:.*]] = select %c, %x, %z
+  // CHECK-NEXT: %[[R1:.*]] = select %c, %z, %y
+  // CHECK-NEXT: %[[R2:.*]] = select %e, %[[S]], %z
+  // CHECK-NEXT: return %[[R0]], %[[R1]], %[[R2]]
+  %0 = select %c, %x, %y : tile<i1>, tile<f32>
+  %1 = select %c, %0, %z : tile<i1>, tile<f32>
+  %2 = select %c, %z, %0 : tile<i1>, tile<f32>
+  %3 = select %e, %0, %z : tile<i1>, tile<f32>
+  return %1, %2, %3 : tile<f32>, tile<f32>, tile<f32>
+}
