@@ -35,8 +35,8 @@ def test_a_launch_file_is_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"grid": [10**30]}, "grid: found"),
-        ({"shared": 10**30}, "shared: found"),
+        ({"grid": [10**30]}, ": grid: found"),
+        ({"shared": 10**30}, ": shared: found"),
         ({"buffers": {"A": {"size": 10**30}}}, "buffers.A.size: found"),
         ({"buffers": {"A": {"size": 1 << 36}}}, "bytes of zeros"),
         ({"args": [{"pointer": "A", "offset": 10**30}, *ARGS[1:]]}, "args[0].offset: found"),
@@ -45,7 +45,7 @@ def test_a_launch_file_is_run(tmp_path: Path) -> None:
         ({"buffers": {"A": {"file": "a\0b"}}}, "buffers.A.file: found"),
         ({"buffers": {"A": {"file": "\ud800"}}}, "buffers.A.file: found"),
         ({"buffers": {"A": {"file": "\x1b[31m"}}}, "buffers.A.file: found"),
-        ({"entry": "\0"}, "entry: found"),
+        ({"entry": "\0"}, ": entry: found"),
         ({"buffers": {"A": {"size": 32, "pointers": [{"at": 10**30, "to": "A"}]}}}, "pointers[0].at: found"),
     ],
 )

@@ -29,6 +29,13 @@ cuda_tile.entry @too_few_extents(%p: !cuda_tile.ptr<f16>, %n: i32) {
 
 // -----
 
+cuda_tile.entry @too_few_extents_alone(%p: !cuda_tile.ptr<f16>, %n: i32) {
+  // expected-error @below {{expects 2 extents and strides, as many as '!cuda_tile.tensor_view<64x64xf16>' has dimensions}}
+  %v = cuda_tile.tensor_view %p, shape = [%n], stride = [64, 1] : !cuda_tile.tensor_view<64x64xf16>
+}
+
+// -----
+
 cuda_tile.entry @a_view_of_another_type(%p: !cuda_tile.ptr<f16>, %n: i32) {
   // expected-error @below {{result #0 must be tensor_view without strides, but got 'tensor<64xf16>'}}
   %v = cuda_tile.tensor_view %p, shape = [%n], stride = [1] : tensor<64xf16>
