@@ -5,6 +5,7 @@ Arguments and results are .param variables of the caller, in the thread's local 
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -91,7 +92,12 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))
-            return value.hex() if kind in "aA" else (spec + kind) % value
+            if kind in "aA":
+                return (f"%{flags.replace('0', '')}{width or ''}s") % _hexadecimal(value, kind, flags)
+            # Zeros stand before digits only.
+            return (
+                (spec if math.isfinite(value) else spec.replace("0", "", flags.count("0"))) + kind
+            ) % value
         if kind == "s":
             return (spec + "s") % _text(warp, lane, int.from_bytes(take(8), "little"))
         if kind == "p":
@@ -99,10 +105,42 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
         if kind == "c":
             return (f"%{flags}{width or ''}s") % chr(int.from_bytes(take(4), "little") & 0xFF)
         size = 8 if length in ("l", "ll", "j", "z", "t") else 4
-        number = int.from_bytes(take(size), "little", signed=kind in "di")
-        return (spec + ("d" if kind in "diu" else kind)) % number
+        raw = take(size)[: {"h": 2, "hh": 1}.get(length, size)]
+        return _integer(int.from_bytes(raw, "little", signed=kind in "di"), kind, flags, width, precision)
 
     return _CONVERSION.sub(convert, text), taken
+
+
+def _integer(number: int, kind: str, flags: str, width: str | None, precision: str | None) -> str:
+    """An integer as C formats it (C, 7.21.6.1), where Python's `%` differs: signs of unsigned numbers, zeros beside a
+    precision, no digits of a zero, prefixes."""
+    digits = f"{abs(number):{kind if kind in 'oxX' else 'd'}}"
+    if precision is not None:
+        flags = flags.replace("0", "")
+        digits = digits.zfill(int(precision)) if number or int(precision) else ""
+    sign = ""
+    if kind in "di":
+        sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    elif "#" in flags and kind in "xX" and number:
+        sign = f"0{kind}"
+    elif "#" in flags and kind == "o" and not digits.startswith("0"):
+        digits = "0" + digits
+    length = abs(int(width or 0))
+    if "-" in flags or (width or "").startswith("-"):
+        return (sign + digits).ljust(length)
+    if "0" in flags:
+        return sign + digits.zfill(length - len(sign))
+    return (sign + digits).rjust(length)
+
+
+def _hexadecimal(value: float, kind: str, flags: str) -> str:
+    """A float by %a: without the zeros at its end that Python prints."""
+    mantissa, mark, exponent = value.hex().partition("p")
+    if mark:
+        mantissa = mantissa.rstrip("0").removesuffix(".") if "." in mantissa else mantissa
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    text = ("" if mantissa.startswith("-") else sign) + mantissa + mark + exponent
+    return text.upper() if kind == "A" else text
 
 
 def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:

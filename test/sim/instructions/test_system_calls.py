@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import random
+from typing import Any
+
 import numpy as np
 import pytest
+from programs import fresh_seed
 from sim.kernels import kernel, run
 
 from tessera_tools.sim.builtins import HEAP_BYTES, MOST_OUTPUT
@@ -86,21 +91,70 @@ def test_free_of_null_does_nothing() -> None:
     assert not result.findings
 
 
-def printed(text: bytes, value: int) -> str:
-    """What every lane prints by the format `text` and two integers of that value."""
+def printed(text: bytes, *words: int, lanes: int = 32) -> str:
+    """What the lanes print by the format `text` and arguments of these words of 32 bits."""
     module = f"""
 .global .align 1 .b8 text[{len(text) + 1}] = {{{", ".join(map(str, text))}, 0}};
 .extern .func (.param .b32 count) vprintf (.param .b64 format, .param .b64 arguments);
 """
+    stores = "".join(f"mov.b32 %r0, {w}; st.local.u32 [buffer+{4 * n}], %r0; " for n, w in enumerate(words))
     body = f"""
-  .local .align 8 .b8 buffer[8];
-  mov.b32 %r0, {value}; st.local.u32 [buffer], %r0; st.local.u32 [buffer+4], %r0;
+  .local .align 8 .b8 buffer[{4 * len(words)}];
+  {stores}
   mov.u64 %rd1, buffer; cvta.local.u64 %rd1, %rd1; mov.u64 %rd2, text; cvta.global.u64 %rd2, %rd2;
   {{ .param .b64 format; .param .b64 arguments; .param .b32 count;
     st.param.b64 [format], %rd2; st.param.b64 [arguments], %rd1; call.uni (count), vprintf, (format, arguments); }}
 """
-    result, _ = run(kernel(body, module=module), np.zeros(1, np.uint32))
+    result, _ = run(kernel(body, module=module), np.zeros(1, np.uint32), block=(lanes,))
+    assert not result.findings
     return result.output
+
+
+KINDS: dict[str, Any] = {
+    **dict.fromkeys(("d", "i", "hd", "hhi", "c"), ctypes.c_int),
+    **dict.fromkeys(("u", "x", "X", "o", "hu", "hhx"), ctypes.c_uint),
+    **dict.fromkeys(("lld", "ld", "li"), ctypes.c_longlong),
+    **dict.fromkeys(("llu", "lx", "llo"), ctypes.c_ulonglong),
+    **dict.fromkeys(("f", "e", "E", "g", "G", "a", "A"), ctypes.c_double),
+    "p": ctypes.c_void_p,
+}
+
+
+def random_argument(kind: str, rng: random.Random) -> Any:
+    type = KINDS[kind]
+    if kind == "c":
+        return type(rng.randrange(33, 127))
+    if type is ctypes.c_double:
+        some = rng.uniform(-1e9, 1e9) * 10.0 ** rng.randrange(-12, 12)
+        return type(rng.choice((some, float(rng.randrange(-9, 9)), float("inf"), float("nan"))))
+    size = 8 * ctypes.sizeof(type)
+    number = rng.getrandbits(size) >> rng.randrange(size)
+    return type(number | (kind == "p") if rng.randrange(4) or kind == "p" else 0)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_printf_is_that_of_c(number: int) -> None:
+    """Arguments of 4 and 8 bytes in any order, each aligned to its size; with any flags, widths and precisions."""
+    rng = random.Random(fresh_seed())
+    text, values, data = "", list[Any](), b""
+    for kind in rng.sample(sorted(KINDS), len(KINDS)):
+        flags = width = precision = ""
+        if kind != "p":
+            width = rng.choice(("", "4", "30"))
+            flags = "-" * (bool(width) and rng.randrange(2))
+        if kind not in "pc":
+            flags += "".join(rng.sample("+ 0#", rng.randrange(3)))
+            precision = rng.choice(("", "", ".0", ".3", ".9")) if kind not in "aA" else ""
+        if kind in "aA":
+            flags = flags.replace("0", "").replace("#", "")
+        text += f"[%{flags}{width}{precision}{kind}]"
+        value = random_argument(kind, rng)
+        data += bytes(-len(data) % ctypes.sizeof(value)) + bytes(value)
+        values.append(value)
+    expected = ctypes.create_string_buffer(4096)
+    ctypes.CDLL(None).snprintf(expected, len(expected), text.encode(), *values)
+    words = np.frombuffer(data + bytes(-len(data) % 4), np.uint32)
+    assert printed(text.encode(), *map(int, words), lanes=1) == expected.value.decode(), text
 
 
 def test_what_a_launch_prints_is_bounded() -> None:
@@ -118,6 +172,6 @@ def test_a_width_beyond_what_a_launch_prints_costs_no_memory(text: bytes) -> Non
 
 
 def test_a_negative_width_is_to_the_left_and_a_negative_precision_none() -> None:
-    assert printed(b"%*d|", -4).startswith("-4  |")
-    assert printed(b"%.*d|", -4).startswith("-4|")
-    assert len(printed(b"%*d|", -(1 << 31))) <= 2 * MOST_OUTPUT + 100
+    assert printed(b"%*d|", -4, -4).startswith("-4  |")
+    assert printed(b"%.*d|", -4, -4).startswith("-4|")
+    assert len(printed(b"%*d|", -(1 << 31), 7)) <= 2 * MOST_OUTPUT + 100
