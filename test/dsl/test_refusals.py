@@ -260,7 +260,7 @@ STATEMENTS = [
         "i, j",
         "found several variables, expected one for the numbers of range()",
     ),
-    ("for i in range(0, 4, 0):\n    pass", "range(", "found the step 0 in range(), expected a positive one"),
+    ("for i in range(0, 4, 0):\n    pass", "range(", "found the step 0 in range(), expected another number"),
     ("for i in range(1.5):\n    pass", "range(", "found 1.5 in range(), expected integers"),
     ("for i in range(v):\n    pass", "range(", "found a tile<4xf32> in range(), expected integers"),
     (
