@@ -21,6 +21,7 @@ __all__ = [
     "PRINT",
     "STATIC",
     "check_arguments",
+    "check_text",
     "computed",
     "is_known",
     "is_method_of_a_constant",
@@ -124,11 +125,24 @@ def check_arguments(
 def computed(
     function: Callable[..., object], args: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """The result of a function of Python. Raises Refusal for a range that is too long."""
+    """The result of a function of Python. Raises Refusal for a range that is too long, or text that is not known."""
+    if function is str:
+        check_text(args)
     found = function(*args, **keywords)
     if isinstance(found, range) and len(found) > BIGGEST:
         raise Refusal(f"{len(found)} numbers are too many at compile time")
     return found
+
+
+def check_text(value: object) -> None:
+    """Raises Refusal if the text of a value needs one that is known only when the kernel runs."""
+    if isinstance(value, Runtime):
+        raise Refusal(f"{describe(value)} is not known when the kernel is compiled; print it with a format")
+    if isinstance(value, dict):
+        check_text((*value, *value.values()))
+    elif isinstance(value, tuple | list):
+        for part in value:
+            check_text(part)
 
 
 def only_in_sequences(args: Sequence[object]) -> bool:

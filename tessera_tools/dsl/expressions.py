@@ -22,6 +22,7 @@ from tessera_tools.dsl.callables import (
     PRINT,
     STATIC,
     check_arguments,
+    check_text,
     computed,
     is_known,
     is_method_of_a_constant,
@@ -206,8 +207,7 @@ class Expressions:
         text = ""
         for part in node.values:
             value = self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part)
-            if isinstance(value, Runtime):
-                raise Refusal(f"a {value} is not known when the kernel is compiled; print it with a format")
+            check_text(value)
             if isinstance(part, ast.FormattedValue):
                 convert = {"r": repr, "s": str, "a": ascii}.get(
                     chr(part.conversion) if part.conversion > 0 else ""
@@ -247,6 +247,8 @@ class Expressions:
     def operate(self, op: ast.operator, left: object, right: object) -> object:
         """The result of a binary operator of Python."""
         sign, compute = _BINARY[type(op)]
+        if sign == "%" and isinstance(left, str):
+            check_text(right)
         try:
             if not isinstance(left, Runtime) and not isinstance(right, Runtime):
                 _check_size(sign, left, right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
@@ -30,13 +30,21 @@ from tessera_tools.ir.types import IntegerType
 
 __all__ = ["Break", "Continue", "Loops"]
 
-Bounds: TypeAlias = tuple[Tile, Tile, Tile]
-"""The first number of a counted loop, the one behind its last, and the step."""
 Carried: TypeAlias = dict[str, Operand]
 """The variables that a loop carries, with their values before it."""
 
 MOST_UNROLLED = 4096
 """How many iterations a kernel may unroll at compile time."""
+
+
+class Bounds(NamedTuple):
+    """The first number of a counted loop, the one behind its last, and the step, which is positive."""
+
+    first: Tile
+    last: Tile
+    step: Tile
+    down: bool = False
+    """Whether the variable of the loop is -1 - the counter: that turns the order around, and cannot overflow."""
 
 
 class Break(Exception):
@@ -88,21 +96,25 @@ class Loops(Branches):
             self.frame.exits.pop()
         return False
 
-    def _counted(self, node: ast.For, bounds: Sequence[object]) -> bool:
+    def _counted(self, node: ast.For, numbers: Sequence[object]) -> bool:
         if not isinstance(node.target, ast.Name):
             raise self.refuse(node.target, "found several variables, expected one for the numbers of range()")
-        lower, upper, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-        for bound in (lower, upper, step):
+        given: list[Tile | int] = []
+        for bound in (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]:
             if isinstance(bound, bool | float) or not isinstance(bound, int | Tile):
                 raise Refusal(f"found {describe(bound)} in range(), expected integers")
             if isinstance(bound, Tile) and (bound.shape or not isinstance(bound.element, IntegerType)):
                 raise Refusal(f"found a {bound} in range(), expected integers")
-        if isinstance(step, int) and step <= 0:
-            raise Refusal(f"found the step {step} in range(), expected a positive one")
+            given.append(bound)
+        lower, upper, step = given
+        if isinstance(step, int) and step == 0:
+            raise Refusal("found the step 0 in range(), expected another number")
+        down = isinstance(step, int) and step < 0
+        if down:
+            lower, upper, step = -1 - lower, -1 - upper, -step
         first, last, each = together(lower, upper, step)
-        if leaves(node.body):
-            return self._endless(node, node.target.id, (first, last, each))
-        return self._simple(node, node.target.id, (first, last, each))
+        bounds = Bounds(first, last, each, down)
+        return (self._endless if leaves(node.body) else self._simple)(node, node.target.id, bounds)
 
     def _do_while(self, node: ast.While) -> bool:
         if node.orelse:
@@ -165,9 +177,10 @@ class Loops(Branches):
 
         def build(exit: Exit, inits: list[Value], before: Carried) -> ct.For:
             kinds = [value.type for value in inits]
-            block = Block([bounds[0].type, *kinds], [self.emitter.location] * (1 + len(kinds)))
-            self._iteration(node, block, exit, before, counter)
-            return ct.For(*(b.ir for b in bounds), inits, resultValues=kinds, body=Region([block]))
+            block = Block([bounds.first.type, *kinds], [self.emitter.location] * (1 + len(kinds)))
+            self._iteration(node, block, exit, before, counter, down=bounds.down)
+            first, last, step, _ = bounds
+            return ct.For(first.ir, last.ir, step.ir, inits, resultValues=kinds, body=Region([block]))
 
         return self._built(node, counter, build)
 
@@ -176,15 +189,21 @@ class Loops(Branches):
 
         def build(exit: Exit, inits: list[Value], before: Carried) -> ct.Loop:
             kinds = [value.type for value in inits]
-            first = [bounds[0].ir] if bounds is not None else []
+            first = [bounds.first.ir] if bounds is not None else []
             block = Block(
                 [*(v.type for v in first), *kinds], [self.emitter.location] * (len(first) + len(kinds))
             )
             if bounds is not None:
-                _, last, step = bounds
+                _, last, step, _ = bounds
                 exit.next = lambda: [self._advanced(Tile(block.arguments[0]), last, step).ir]
             self._iteration(
-                node, block, exit, before, counter, lambda: self._tested(node, exit, bounds, block)
+                node,
+                block,
+                exit,
+                before,
+                counter,
+                lambda: self._tested(node, exit, bounds, block),
+                down=bounds is not None and bounds.down,
             )
             return ct.Loop([*first, *inits], resultValues=kinds, body=Region([block]))
 
@@ -206,7 +225,7 @@ class Loops(Branches):
                 return
             self._leave_if(self.condition(node.test, test), node, exit)
         elif bounds is not None:
-            self._leave_if(Tile(block.arguments[0]) < bounds[1], node, exit)
+            self._leave_if(Tile(block.arguments[0]) < bounds.last, node, exit)
 
     def _leave_if(self, stays: Tile | None, node: Placed, exit: Exit) -> None:
         condition = stays if stays is not None else as_tile(False)
@@ -227,14 +246,12 @@ class Loops(Branches):
         before: Carried,
         counter: str | None,
         head: Callable[[], None] | None = None,
+        down: bool = False,
     ) -> None:
         """Compile the body of a loop in its block."""
         frame, emitter = self.frame, self.emitter
         arguments = list(block.arguments)
-        if counter is not None:
-            first = arguments.pop(0)
-            first.name_hint = counter
-            frame.variables[counter] = Tile(first)
+        count = arguments.pop(0) if counter is not None else None
         for name, argument in zip(exit.carried, arguments[: len(exit.carried)], strict=True):
             argument.name_hint = name
             frame.variables[name] = Tile(argument, _origin(before[name]))
@@ -246,6 +263,10 @@ class Loops(Branches):
             with emitter.into(block):
                 if head is not None:
                     head()
+                if counter is not None and count is not None:
+                    number = -1 - Tile(count) if down else Tile(count)
+                    number.ir.name_hint = counter
+                    frame.variables[counter] = number
                 if not self.statements(node.body):
                     self.next_iteration(node, exit)
         finally:

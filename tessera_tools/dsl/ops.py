@@ -51,7 +51,7 @@ from tessera_tools.ir.effect_words import Kind
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import F32, I1, I32, I64, INDEX
 from tessera_tools.opdef import Op
-from tessera_tools.opdef.attribute_kinds import AttrKind, EnumAttr
+from tessera_tools.opdef.attribute_kinds import STRING_ATTR, AttrKind, EnumAttr
 from tessera_tools.opdef.constraints import SameAs
 from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.opdef.directive import Known
@@ -463,6 +463,8 @@ def _plain(value: object) -> Attribute:
 def _from_text(value: str, kind: AttrKind | None) -> list[Attribute]:
     """An enumeration's word, an attribute as MLIR text with or without the dialect, a symbol, or text."""
     found: list[Attribute] = []
+    if kind is STRING_ATTR:
+        return [StringAttr(value)]
     if kind is not None and kind.detail is not None:
         try:
             made = kind.detail(value) if isinstance(kind.detail, type) else kind.build((value, 0))

@@ -89,6 +89,9 @@ MOST_LOOPS = 200
 facts from all earlier loops, and recomputes them in three passes (straight-line strength reduction, n-ary
 reassociation, freezes in loops): 200 consecutive loops take 2 seconds, 800 take two minutes.  LLVM has no option to
 bound this, and only level 0 omits these passes."""
+_ASYNCHRONOUS = ("wgmma.mma_async", "tcgen05.ld")
+"""Instructions whose registers must not be touched before a wait.  At level 0, LLVM's code generator copies what an
+instruction returns, and copies it again for the next one; from level 1 on, the copies are coalesced."""
 _BLOCKS = re.compile(r"^(?:([-\w.$]+):|define )|label %([-\w.$]+)", re.MULTILINE)
 
 
@@ -113,20 +116,23 @@ def compile_ir(
     loops = most_loops(ir) if level > 0 else 0
     llvm = worker.info()
     cpu = _processor(llvm, target)
+    code_level = 0 if loops > MOST_LOOPS else level
+    if any(name in ir for name in _ASYNCHRONOUS):
+        code_level = max(code_level, 1)
     reply = worker.compile(
         ir,
         want,
         cpu=cpu,
         features=_features(llvm, ptx_version),
         level=level,
-        code_level=0 if loops > MOST_LOOPS else level,
+        code_level=code_level,
         optimize=pipeline == "llvm" or level > 0,
         passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),
         time_passes=time_passes,
     )
     if cpu != target.cpu and "ptx" in reply.texts:
         reply.texts["ptx"] = _retargeted(reply.texts["ptx"], target, ptx_version)
-    if loops > MOST_LOOPS:
+    if loops > MOST_LOOPS and code_level == 0:
         reply.warnings.append(
             f"a function has {loops} loops; LLVM generates its code without optimization, because the time of its "
             f"loop analyses grows with the cube of their number (limit {MOST_LOOPS})"

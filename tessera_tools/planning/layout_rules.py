@@ -14,6 +14,7 @@ coordinates. No data moves between threads if the operand's layout is `seen` wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.access import storage_bits
@@ -444,6 +445,16 @@ def _of_warpgroups(type: nv_tileas.TmemType, shape: tuple[int, ...], warps: int)
     along_m = min(warps // 4, type.tile[0] // type.rows)
     grid = (4 * max(1, along_m), max(1, warps // 4 // max(1, along_m)))
     return loaded(shape, type.rows, grid)
+
+
+@demanding("nv_tileas.spill", "nv_tileas.reload")
+def _spilled(op: nv_tileas.Spill | nv_tileas.Reload, warps: int) -> list[tuple[Value, LinearLayout]]:
+    """A slot has room for each element once: where several threads hold one, each gets its own part of the tile."""
+    moved = op.value if isinstance(op, nv_tileas.Spill) else op.res
+    registers = layout_of(moved.type).in_size("register")
+    if registers * 32 * warps <= prod(op.buffer.type.tile):
+        return []
+    return [(moved, coalesced(moved.type.shape, 1, warps))]
 
 
 @demanding("nv_tileaa.scan")

@@ -113,6 +113,33 @@ def test_a_loop_that_may_be_left_does_not_wrap_around(bounds: tuple[int, int, in
 
 
 @kernel
+def down(out: ptr[i32], start: i32, stop: i32, first: i32):
+    numbers = 0
+    for i in range(start, stop, -1):
+        numbers = numbers * 10 + i
+    last = -1
+    for i in range(start, stop, -3):
+        last = i
+        if i < first:
+            break
+    store(out, numbers)
+    store(out + 1, last)
+
+
+@pytest.mark.parametrize("bounds", [(4, 0), (7, -1), (3, 3), (2, 5)], ids=str)
+def test_a_negative_step_counts_down(bounds: tuple[int, int]) -> None:
+    numbers = list(range(*bounds, -1))
+    steps = [i for i in range(*bounds, -3) if i + 3 >= 4 or i == bounds[0]]
+    found = run(down, *bounds, 4, results=2)
+    assert found == [int("".join(map(str, numbers)) or 0), steps[-1] if steps else -1]
+
+
+def test_a_loop_may_count_down_to_the_least_number() -> None:
+    least = -(1 << 31)
+    assert run(down, least + 1, least, 0, results=2) == [least + 1, least + 1]
+
+
+@kernel
 def sum_of_odd(out: ptr[i32], n: i32):
     total = 0
     for i in range(n):

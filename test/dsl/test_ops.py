@@ -240,6 +240,22 @@ def test_print_and_assert(capfd: Any) -> None:
     assert "twice 0" in text
 
 
+@kernel
+def compares(n: i32):
+    print("%d < 8", n)
+    print("a <", n)
+    assert n < 8
+
+
+def test_text_with_an_angle_bracket_is_text(capfd: Any) -> None:
+    """No attribute as MLIR text, which has one too. An assertion without a message says its condition."""
+    result = compares[1](7)
+    text = capfd.readouterr().out + str(getattr(result, "output", ""))
+    assert "7 < 8" in text and "a < 7" in text
+    with pytest.raises(tt.FindingsError, match="n < 8 is false"):
+        compares[1](8)
+
+
 def test_a_package_may_replace_the_print_of_python(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     old = builtins.print
 

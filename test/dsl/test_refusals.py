@@ -67,6 +67,18 @@ EXPRESSIONS = [
     ("max(*n)", "n)", "found a tile<i32>, expected a tuple or a list"),
     ("constant({**{}}, f32)", "{**{}}", "'**' is not supported in dictionaries"),
     ("f'{v}'", "f'{v}'", "a tile<4xf32> is not known when the kernel is compiled; print it with a format"),
+    ("f'{(v, 1)}'", "f'{", "a tile<4xf32> is not known when the kernel is compiled; print it with a format"),
+    (
+        "str([1, {2: n}])",
+        "str(",
+        "a tile<i32> is not known when the kernel is compiled; print it with a format",
+    ),
+    ("'%s' % v", "'%s'", "a tile<4xf32> is not known when the kernel is compiled; print it with a format"),
+    (
+        "'%s %s' % (n, 1)",
+        "'%s",
+        "a tile<i32> is not known when the kernel is compiled; print it with a format",
+    ),
     ("n in (1, 2)", "n in", "'n in (1, 2)' is not known when the kernel is compiled"),
     ("1 < 'a'", "1 <", "found 1 and 'a', which cannot be compared"),
     ("v.__class__", "v.__class__", "the private attribute '__class__' cannot be used in kernels"),
@@ -248,7 +260,7 @@ STATEMENTS = [
         "i, j",
         "found several variables, expected one for the numbers of range()",
     ),
-    ("for i in range(0, 4, 0):\n    pass", "range(", "found the step 0 in range(), expected a positive one"),
+    ("for i in range(0, 4, 0):\n    pass", "range(", "found the step 0 in range(), expected another number"),
     ("for i in range(1.5):\n    pass", "range(", "found 1.5 in range(), expected integers"),
     ("for i in range(v):\n    pass", "range(", "found a tile<4xf32> in range(), expected integers"),
     (

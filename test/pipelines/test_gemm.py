@@ -104,3 +104,14 @@ def test_a_warp_executes_few_instructions_in_the_main_loop(name: str, most: int)
     assert isinstance(cubin, bytes)
     ways = [loop.shortest for loop in main_loops(Nvdisasm.find().disassemble(cubin)) if loop.shortest]
     assert ways and min(ways) <= most
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_registers_in_flight_are_not_copied_without_optimization(target: str) -> None:
+    """Those of wgmma until its wait, and those of tcgen05.ld: a launch reports uses of them."""
+    text = (Path(__file__).parents[2] / "examples" / "gemm.mlir").read_text()
+    rng = np.random.default_rng(fresh_seed())
+    a, b, d = (rng.standard_normal(s).astype(np.float16) for s in ((64, 64), (64, 64), (64, 64)))
+    args = [x for array in (a, b, d) for x in (array, *map(np.int32, (64, 64, 64, 1)))]
+    arrays, _ = launch(text, *args, target=target, level=0)
+    np.testing.assert_allclose(arrays[2], a.astype(np.float64) @ b, rtol=1e-2, atol=1e-2)

@@ -109,3 +109,24 @@ def test_a_copy_is_no_alias() -> None:
 def test_a_kernel_without_ops_of_the_dialect_is_one_by_its_attribute() -> None:
     made = compiled("func.func @k(%a: memref<?xf32>) attributes {tessera.kernel} { return }")
     assert ".visible .entry k(" in made.ptx
+
+
+@pytest.mark.parametrize("type", ["i8", "f16"])
+def test_a_small_tile_is_spilled_where_several_threads_would_hold_an_element(type: str) -> None:
+    """Loads of 4 bytes give an element to one of four threads; the slot has room for each element once."""
+    text = f"""
+func.func @kernel(%A: memref<8x32x{type}>, %B: memref<8x32x{type}>) attributes {{tessera.kernel}} {{
+  %slot = tile.alloc_shared : memref<256x{type}, 3>
+  %x = tile.alloc_register : memref<1x1x{type}, 5>
+  tile.load_global_tile %A, %x : memref<8x32x{type}>, memref<1x1x{type}, 5>
+  tile.spill %x, %slot : memref<1x1x{type}, 5>, memref<256x{type}, 3>
+  %y = tile.reload %slot : memref<256x{type}, 3> -> memref<1x1x{type}, 5>
+  tile.store_global %y, %B : memref<1x1x{type}, 5>, memref<8x32x{type}>
+  return
+}}
+"""
+    rng = np.random.default_rng(fresh_seed())
+    a = rng.integers(-9, 10, (8, 32)).astype({"i8": np.int8, "f16": np.float16}[type])
+    arrays, result = launch(text, *strided(a), *strided(np.zeros_like(a)), target=str(rng.choice(TARGETS)))
+    assert not result.findings, result.findings.text("kernel")
+    np.testing.assert_array_equal(arrays[1], a)

@@ -115,3 +115,20 @@ PART = "memref<16x32xf16, strided<[32, 1], offset: ?>, 3>"
 )
 def test_parts_that_are_refused(body: str, message: str) -> None:
     assert message in _refused(body)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_stages_with_rows_that_are_too_short_for_a_swizzle(target: str) -> None:
+    """Also where TMA would copy them."""
+    text = """
+func.func @kernel(%A: memref<?x?xf16>) attributes {tessera.kernel} {
+  %s = tile.alloc_shared {swizzle = "xor"} : memref<2x64x8xf16, 3>
+  %in = memref.subview %A[0, 0] [64, 8] [1, 1] : memref<?x?xf16> to memref<64x8xf16>
+  %v = memref.subview %s[1, 0, 0] [1, 64, 8] [1, 1, 1] : memref<2x64x8xf16, 3> to memref<64x8xf16, 3>
+  tile.cp_async %in, %v : memref<64x8xf16>, memref<64x8xf16, 3>
+  tile.async_wait
+  return
+}
+"""
+    with pytest.raises(DiagnosticError, match="has rows of 16 bytes; a swizzle needs 32 or more"):
+        compiled(text, target)

@@ -95,6 +95,10 @@ class CpCommitGroup(Op, name="tile.cp_commit_group", traits=(MemoryEffects(arriv
     assembly = "attr-dict"
 
 
+_MOST_PENDING = (1 << 31) - 1
+"""The most groups that an instruction can name."""
+
+
 class WaitLike(Op, traits=(MemoryEffects(wait(Completion.GROUP)),)):
     """The base of waits: until at most `pending` of this thread's latest groups are incomplete."""
 
@@ -107,6 +111,10 @@ class WaitLike(Op, traits=(MemoryEffects(wait(Completion.GROUP)),)):
     def verify_op(self) -> None:
         if self.pending.value < 0:
             raise self.error(f"waits for {self.pending.value} groups to be left; expected 0 or more")
+        if self.pending.value > _MOST_PENDING:
+            raise self.error(
+                f"waits for {self.pending.value} groups to be left; expected at most {_MOST_PENDING}"
+            )
 
 
 class CpWaitGroup(WaitLike, name="tile.cp_wait_group"):

@@ -21,11 +21,6 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     by_thread = any(v in low.divergent for v in (op.lower, op.upper, op.step))
     if by_thread:
         check_by_thread(op, "is in a loop with thread-dependent bounds")
-    if any(isinstance(v.type, MemRefType) for v in op.inits):
-        raise op.error(
-            "carries buffers, whose places in shared memory are fixed; carry the number of a part instead, and take it "
-            "with memref.subview"
-        )
     # A fragment without a value before the loop is written in each iteration before it is read, and dead after it.
     changed = [v for v in low.written(op) if v in low.tiles]
     tokens: list[Any] = [low.token] if low.ordered(op) else []

@@ -142,6 +142,8 @@ def spill(low: Lowering, op: tile.Spill) -> None:
 @handles("tile.reload")
 def reload(low: Lowering, op: tile.Reload) -> None:
     """The inverse of a spill."""
+    if not any(isinstance(user, tile.Spill) for user in op.slot.users):
+        raise op.error("reloads from a slot to which nothing is spilled")
     shared = low.stage(op, op.slot)
     low.tiles[op.res] = low.insert(
         nv_tileas.Reload(shared.buffer, shared.stage, res=low.tile_type(op.res))

@@ -232,6 +232,7 @@ class Lowering:
     def op(self, op: Operation) -> None:
         """Lower one operation."""
         self.builder.location = op.location
+        _check_passed_on(op)
         handler = HANDLERS.get(op.name)
         if handler is not None:
             handler(self, op)
@@ -343,3 +344,19 @@ def fragment_accesses(op: Operation) -> list[tuple[Effect, Value]]:
 def writes_of(op: Operation) -> list[Value]:
     """The fragments that an op modifies in place."""
     return [value for effect, value in fragment_accesses(op) if effect.kind is Kind.WRITE]
+
+
+_PASSED_ON = {
+    0: "tensors in global memory, which are parameters or slices of them; pass on where a slice begins",
+    3: "buffers, whose places in shared memory are fixed; pass on the number of a part",
+}
+"""Memory space → what loops and branches cannot have as results, and what they can have."""
+
+
+def _check_passed_on(op: Operation) -> None:
+    """Raises an error for a loop, a branch or an op on numbers with memory as a result."""
+    if not op.name.startswith(("scf.", "arith.")):
+        return
+    for type in op.result_types:
+        if isinstance(type, MemRefType) and (what := _PASSED_ON.get(tile.space_of(type))) is not None:
+            raise op.error(f"passes on {what} instead, and take it with memref.subview")

@@ -131,6 +131,8 @@ def box_or_reason(op: Operation, alignment: int, *, named: bool = True) -> Box |
         return f"TMA has no elements of type {type.element}"
     size = storage_bits(type.element) // 8
     swizzle = swizzle_of(op.dest) or 0
+    if swizzle not in SWIZZLE_ALIGNMENT:
+        return f"there is no swizzle of {swizzle} bytes"  # The buffer itself is refused.
     box = box_of(type.shape, size, swizzle)
     if box is None:
         bytes = f"a swizzle of {swizzle}" if swizzle else f"{TMA_ALIGNMENT}"

@@ -432,6 +432,14 @@ func.func @f() {
 
 // -----
 
+func.func @f() {
+  // expected-error @below {{'tile.wait_group' op waits for 2147483648 groups to be left; expected at most 2147483647}}
+  tile.wait_group 2147483648
+  return
+}
+
+// -----
+
 func.func @f(%a: memref<64xf16, 3>, %b: memref<32x64xf16, 3>) {
   // expected-error @below {{'tile.mma' op multiplies memref<64xf16, 3> by memref<32x64xf16, 3> into memref<4x8xf32, 5>; expected matrices}}
   %0 = tile.mma %a, %b : memref<64xf16, 3>, memref<32x64xf16, 3> -> memref<4x8xf32, 5>

@@ -1171,7 +1171,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index) attributes {te
   %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
   %acc = tile.alloc_register : memref<4x8xf32, 5>
   %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
-  // expected-error @below {{'scf.for' op carries buffers, whose places in shared memory are fixed; carry the number of a part instead, and take it with memref.subview}}
+  // expected-error @below {{'scf.for' op passes on buffers, whose places in shared memory are fixed; pass on the number of a part instead, and take it with memref.subview}}
   %r:2 = scf.for %i = %c0 to %c64 step %c1 iter_args(%x = %a, %y = %b) -> (memref<64x64xf16, 3>, memref<64x64xf16, 3>) {
     tile.cp_async %m, %x : memref<64x?xf16>, memref<64x64xf16, 3>
     tile.async_wait
@@ -1212,5 +1212,36 @@ func.func @kept(%A: memref<1x64x64xf16>) attributes {tessera.kernel} {
   // expected-error @below {{uses memref<1x64x64xf16, strided<[4096, 64, 1], offset: ?>, 3>, which has dimensions of extent 1; drop them}}
   tile.cp_async %A, %one : memref<1x64x64xf16>, memref<1x64x64xf16, strided<[4096, 64, 1], offset: ?>, 3>
   tile.async_wait
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %n: index) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{'scf.for' op passes on tensors in global memory, which are parameters or slices of them; pass on where a slice begins instead, and take it with memref.subview}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %A) -> (memref<?x?xf16>) {
+    scf.yield %x : memref<?x?xf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%p: i1) attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<64x64xf16, 3>
+  %b = tile.alloc_shared : memref<64x64xf16, 3>
+  // expected-error @below {{'arith.select' op passes on buffers, whose places in shared memory are fixed}}
+  %r = arith.select %p, %a, %b : memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%p: i1) attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<4096xf32, 3>
+  // expected-error @below {{'tile.reload' op reloads from a slot to which nothing is spilled}}
+  %r = tile.reload %a : memref<4096xf32, 3> -> memref<4x8xf32, 5>
   return
 }

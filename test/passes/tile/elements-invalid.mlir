@@ -73,7 +73,7 @@ func.func @sizes(%A: memref<?x?xf16>, %n: index) attributes {tessera.kernel, tes
 
 func.func @chosen(%A: memref<?x?xf16>, %B: memref<?x?xf16>, %b: i1) attributes {tessera.kernel, tessera.threads = 32} {
   %c0 = arith.constant 0 : index
-  // expected-error @below {{'scf.if' op uses a value of type memref<?x?xf16> in a way that convert-tile-to-tileas does not support}}
+  // expected-error @below {{'scf.if' op passes on tensors in global memory, which are parameters or slices of them; pass on where a slice begins instead}}
   %x = scf.if %b -> memref<?x?xf16> {
     scf.yield %A : memref<?x?xf16>
   } else {
