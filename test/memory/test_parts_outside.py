@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from programs import Array, compiled, fresh_seed, launch
 
+from tessera_tools.cli.translate import run as translate
+
 
 class Product(NamedTuple):
     """%c's tile at [%g, %h] = %a's tile at [%i, 0] · %b's at [0, %j]; tiles are one row or column apart."""
@@ -150,3 +152,10 @@ def test_factors_outside_of_loops_that_do_not_fit(target: str) -> None:
     case = CASES["factors from global memory"]._replace(target=target)
     run(case, (3, 5, 7, 2, 4))
     assert "mma.sync" in compiled(case.text(), target).ptx
+    told = translate(
+        ["--mlir-to-llvmir", f"--gpu-name={target}", "--remarks=text", "-o", "/dev/null", "-"],
+        case.text().encode(),
+    ).stderr.decode()
+    assert (
+        "has tiles of 262144 bytes outside of loops, which do not fit in shared memory: use smaller" in told
+    )
