@@ -79,6 +79,17 @@ EXPRESSIONS = [
         "'%s",
         "a tile<i32> is not known when the kernel is compiled; print it with a format",
     ),
+    (
+        "reduce((v, n), 0, lambda a, b: a, (0.0, 0))",
+        "reduce(",
+        "found (tile<4xf32>, tile<i32>), expected tiles of one shape, of one dimension or more",
+    ),
+    ("reduce((v, v), 0, lambda a, b: a, 0.0)", "reduce(", "found 0.0 for 2 tiles, expected a tuple of 2"),
+    (
+        "reduce((v, v), 0, lambda a, b: a[0], (0.0, 0.0))",
+        "reduce(",
+        "found a tile<f32> for 2 tiles, expected a tuple of 2",
+    ),
     ("n in (1, 2)", "n in", "'n in (1, 2)' is not known when the kernel is compiled"),
     ("1 < 'a'", "1 <", "found 1 and 'a', which cannot be compared"),
     ("v.__class__", "v.__class__", "the private attribute '__class__' cannot be used in kernels"),
