@@ -77,19 +77,25 @@ class _Branch:
     state: State = field(default_factory=lambda: State({}, {}))
 
 
+_VALUE = "%value"
+"""The name of the value of `a if condition else b`, which no variable has."""
+
+
 class Branches(Expressions):
     """Compiles branches in the current frame."""
 
     def choose(self, node: ast.IfExp, condition: Tile) -> object:
         """The value of `a if condition else b`, of which one is computed."""
-        name = "%value"
         sides = [
-            self.branch(lambda part=part: self._bind_hidden(name, self.evaluate(part)))
+            self.branch(lambda part=part: self._bind_hidden(_VALUE, self.evaluate(part)))
             for part in (node.body, node.orelse)
         ]
         with self.at(node):
-            self.join(node, condition, sides, [name])
-            return self.frame.variables.pop(name)
+            self.join(node, condition, sides, [_VALUE])
+            value = self.frame.variables.pop(_VALUE)
+            if isinstance(value, Missing):
+                raise Refusal(value.reason)
+            return value
 
     def _bind_hidden(self, name: str, value: object) -> bool:
         self.frame.variables[name] = value
@@ -188,9 +194,7 @@ class Branches(Expressions):
             return None
         operands = [value for value in values if is_operand(value)]
         if len(operands) < len(values):
-            if not any(isinstance(v, Runtime) for v in values) and all(
-                type(v) is type(first) and v == first for v in values
-            ):
+            if all(_same(v, first) for v in values):
                 self.frame.variables[name] = first
                 return None
             shown = " and ".join(dict.fromkeys(describe(value) for value in values))
@@ -198,9 +202,7 @@ class Branches(Expressions):
                 f"the sides of the 'if' in line {line} assign {shown}; only tiles and numbers are merged"
             )
             return None
-        if not any(isinstance(v, Tile) for v in values) and all(
-            type(v) is type(first) and v == first for v in values
-        ):
+        if not isinstance(first, Tile) and all(_same(v, first) for v in values):
             self.frame.variables[name] = first
             return None
         return self._unified(name, operands, reached)
@@ -208,8 +210,9 @@ class Branches(Expressions):
     def _unified(self, name: str, values: Sequence[Operand], reached: Sequence[_Branch]) -> list[Runtime]:
         tiles = [value for value in values if isinstance(value, Tile)]
         if len({tile.type for tile in tiles}) > 1:
+            what = "the value" if name == _VALUE else f"'{name}'"
             raise Refusal(
-                f"'{name}' is {describe(tiles[0])} on one side of the 'if' and {describe(tiles[1])} on the other; "
+                f"{what} is {describe(tiles[0])} on one side of the 'if' and {describe(tiles[1])} on the other; "
                 "expected one type"
             )
         if tiles:

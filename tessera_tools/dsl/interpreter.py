@@ -112,7 +112,9 @@ class Interpreter(Loops):
         if isinstance(target, ast.Tuple | ast.List):
             if not isinstance(value, tuple | list | range):
                 raise self.refuse(target, f"found {describe(value)}, expected {len(target.elts)} values")
-            if len(value) != len(target.elts) or any(isinstance(e, ast.Starred) for e in target.elts):
+            if starred := [part for part in target.elts if isinstance(part, ast.Starred)]:
+                raise self.refuse(starred[0], "'*' is not supported in assignments; name each value")
+            if len(value) != len(target.elts):
                 raise self.refuse(target, f"found {len(value)} values, expected {len(target.elts)}")
             for part, one in zip(target.elts, value, strict=True):
                 self.bind(part, one)

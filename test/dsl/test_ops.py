@@ -240,6 +240,38 @@ def test_print_and_assert(capfd: Any) -> None:
     assert "twice 0" in text
 
 
+def first_of_greatest(a: Any, b: Any) -> Any:
+    (x, i), (y, j) = a, b
+    better = (y > x) | ((y == x) & (j < i))
+    return tl.where(better, y, x), tl.where(better, j, i)
+
+
+@kernel
+def of_several(x: ptr[f32], greatest: ptr[f32], place: ptr[i32], powers: ptr[i32]):
+    v, i = tl.reduce((tl.load(x + tl.arange(16)), tl.arange(16)), 0, first_of_greatest, (float("-inf"), 16))
+    tl.store(greatest, v)
+    tl.store(place, i)
+    # 3 y + element, from the back.
+    three = tl.full((16,), 3, i32)
+    made = tl.scan(
+        [three, tl.arange(16)], 0, lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (1, 0), reverse=True
+    )
+    tl.store(powers + tl.arange(16), made[1])
+
+
+def test_reductions_and_scans_of_several_tiles() -> None:
+    """An element is a tuple. The order counts in scans."""
+    x = np.random.default_rng().integers(-3, 4, 16).astype(np.float32)
+    greatest, place, powers = np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(16, np.int32)
+    of_several[1](x, greatest, place, powers)
+    assert (greatest[0], place[0]) == (x.max(), x.argmax())
+    expected, y = [], 0
+    for element in reversed(range(16)):
+        y = 3 * y + element
+        expected.append(y)
+    assert powers.tolist() == expected[::-1]
+
+
 @kernel
 def compares(n: i32):
     print("%d < 8", n)

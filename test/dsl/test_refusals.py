@@ -79,6 +79,28 @@ EXPRESSIONS = [
         "'%s",
         "a tile<i32> is not known when the kernel is compiled; print it with a format",
     ),
+    (
+        "reduce((v, n), 0, lambda a, b: a, (0.0, 0))",
+        "reduce(",
+        "found (tile<4xf32>, tile<i32>), expected tiles of one shape, of one dimension or more",
+    ),
+    ("reduce((v, v), 0, lambda a, b: a, 0.0)", "reduce(", "found 0.0 for 2 tiles, expected a tuple of 2"),
+    (
+        "reduce((v, v), 0, lambda a, b: a[0], (0.0, 0.0))",
+        "reduce(",
+        "found a tile<f32> for 2 tiles, expected a tuple of 2",
+    ),
+    (
+        "n if n > 0 else v",
+        "n if",
+        "the value is a tile<i32> on one side of the 'if' and a tile<4xf32> on the other; expected one type",
+    ),
+    (
+        "store(p, (v, n) if n > 0 else (v, 1))",
+        "(v, n) if",
+        "the sides of the 'if' in line 23 assign (tile<4xf32>, tile<i32>) and (tile<4xf32>, 1); only tiles and numbers "
+        "are merged",
+    ),
     ("n in (1, 2)", "n in", "'n in (1, 2)' is not known when the kernel is compiled"),
     ("1 < 'a'", "1 <", "found 1 and 'a', which cannot be compared"),
     ("v.__class__", "v.__class__", "the private attribute '__class__' cannot be used in kernels"),
@@ -240,6 +262,7 @@ EXPRESSIONS = [
 STATEMENTS = [
     ("v[0] += 1", "v[0] +=", "found an assignment to a part, expected a variable"),
     ("a, b = n", "a, b", "found a tile<i32>, expected 2 values"),
+    ("a, *b = 1, 2, 3", "*b", "'*' is not supported in assignments; name each value"),
     ("a, b = 1, 2, 3", "a, b", "found 3 values, expected 2"),
     ("assert n > 0, 1", "assert", "found 1, expected text"),
     ("assert 1 > 2", "assert", "the assertion fails: 1 > 2 is false"),
