@@ -106,12 +106,20 @@ class Difference:
             which = "another message" if all(refused) else "refused before" if refused[0] else "refused now"
             return f"{which}: {(self.after if refused[1] else self.before).splitlines()[0][len(ERROR) :]}"
         counts = [Counter(opcodes(text)) for text in (self.before, self.after)]
+        if not self.name.endswith((".ptx", ".ll")):
+            return _changed_lines(self.before, self.after)
         changed = [
             f"{name} {counts[0][name]} → {counts[1][name]}"
             for name in sorted(counts[0] | counts[1])
             if counts[0][name] != counts[1][name]
         ]
         return ", ".join(changed) or "the same instructions, in another order or of other registers"
+
+
+def _changed_lines(before: str, after: str) -> str:
+    lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
+    more, fewer = (sum(line.startswith(mark) for line in lines) for mark in ("+ ", "- "))
+    return f"{more} lines more, {fewer} fewer"
 
 
 def opcodes(text: str) -> Iterator[str]:
@@ -246,9 +254,18 @@ def digests(program: Program, label: str) -> str:
 
 
 def options_of(text: str) -> dict[str, str | int]:
-    """`split_k=2 persistent=static` as the options of a compilation."""
-    pairs = (option.split("=", 1) for option in text.split())
-    return {name: int(value) if value.isdigit() else value for name, value in pairs}
+    """`split_k=2 persistent=static` as the options of a compilation. Raises SystemExit for other words."""
+    from tessera_tools.emit.driver import Options
+
+    found: dict[str, str | int] = {}
+    for option in text.split():
+        name, mark, value = option.partition("=")
+        if not mark or name not in {field.name for field in fields(Options)}:
+            raise SystemExit(
+                f"error: found '{option}', expected an option of a compilation, such as 'split_k=2'"
+            )
+        found[name] = int(value) if value.isdigit() else value
+    return found
 
 
 def labels(program: Program) -> list[str]:
@@ -492,6 +509,7 @@ def main() -> int:
     if options.command == "record":
         record(options)
         return 0
+    options_of(options.options)
     if options.command == "snapshot":
         if options.folder.exists():
             raise SystemExit(f"error: '{options.folder}' exists; name a new folder")

@@ -208,6 +208,8 @@ def main() -> int:
     )
     parser.add_argument("tests", nargs="*", help="run only these tests (default: all)")
     options = parser.parse_args()
+    if (options.survivors or options.measured) and options.seed is None:
+        parser.error("--survivors and --measured need the --seed of the last run")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
     print(f"seed {seed}", flush=True)
     drawing = draw(options.only, random.Random(seed))
@@ -232,14 +234,21 @@ def main() -> int:
     outcomes, known, most = folder / "outcomes.jsonl", dict[int, dict[str, Any]](), MOST_TESTS
     if options.survivors:
         known = {one["number"]: one for one in map(json.loads, outcomes.read_text().splitlines())}
+        if missing := [mutant for mutant in mutants if mutant.number not in known]:
+            raise SystemExit(
+                f"error: the last run did not judge {len(missing)} of these mutants; run it to its end"
+            )
         mutants = [mutant for mutant in mutants if known[mutant.number]["outcome"] == "survived"]
         most = len(measured.read_text().splitlines())
+        if not mutants:
+            print(summary(known.values())[0])
+            return 0
     tests = {mutant.number: ordered(executed[mutant.number], mutant.path)[:most] for mutant in mutants}
 
     # What takes ten times as long as without the change has no end.
     limits = {number: min(options.seconds, 10 + 10 * sum(s for _, s in executed[number])) for number in tests}
     order = {"mutants": [asdict(mutant) for mutant in mutants], "tests": tests, "mode": "judge"}
-    order |= {"jobs": options.jobs, "seconds": limits, "out": str(outcomes)}
+    order |= {"jobs": options.jobs, "seconds": limits, "out": str(folder / "judged.jsonl")}
     files = sorted({name.partition("::")[0] for names in tests.values() for name in names})
     found = {
         outcome["number"]: outcome for outcome in run_pytest(order, ["-s", "-p", "no:cacheprovider", *files])

@@ -113,6 +113,11 @@ class Loops(Branches):
         if down:
             lower, upper, step = -1 - lower, -1 - upper, -step
         first, last, each = together(lower, upper, step)
+        assert isinstance(first.element, IntegerType)
+        most = 1 << first.element.width - 1
+        for said, number in zip(given, (lower, upper, step), strict=True):
+            if isinstance(number, int) and not -most <= number < most:
+                raise Refusal(f"found {said} in range() of {first.element}, expected numbers that it holds")
         bounds = Bounds(first, last, each, down)
         return (self._endless if leaves(node.body) else self._simple)(node, node.target.id, bounds)
 

@@ -113,23 +113,29 @@ def compile_ir(
     """
     if pipeline not in ("tile", "llvm"):
         raise ValueError(f"there is no LLVM pipeline named '{pipeline}'")
-    loops = most_loops(ir) if level > 0 else 0
     llvm = worker.info()
     cpu = _processor(llvm, target)
-    code_level = 0 if loops > MOST_LOOPS else level
-    if any(name in ir for name in _ASYNCHRONOUS):
-        code_level = max(code_level, 1)
-    reply = worker.compile(
-        ir,
-        want,
-        cpu=cpu,
-        features=_features(llvm, ptx_version),
-        level=level,
-        code_level=code_level,
-        optimize=pipeline == "llvm" or level > 0,
-        passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),
-        time_passes=time_passes,
-    )
+    code_level, loops = _code_level(ir, level)
+    try:
+        reply = worker.compile(
+            ir,
+            want,
+            cpu=cpu,
+            features=_features(llvm, ptx_version),
+            level=level,
+            code_level=code_level,
+            optimize=pipeline == "llvm" or level > 0,
+            passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),
+            time_passes=time_passes,
+        )
+    except ToolError as failure:
+        if loops <= MOST_LOOPS or code_level == 0 or "was stopped" not in failure.message:
+            raise
+        raise ToolError(
+            f"{failure.message}: the time of its loop analyses grows with the cube of the {loops} loops of a function",
+            "use fewer loops beside wgmma and tcgen05; --llvm-timeout sets the limit",
+            details=failure.details,
+        ) from None
     if cpu != target.cpu and "ptx" in reply.texts:
         reply.texts["ptx"] = _retargeted(reply.texts["ptx"], target, ptx_version)
     if loops > MOST_LOOPS and code_level == 0:
@@ -138,6 +144,13 @@ def compile_ir(
             f"loop analyses grows with the cube of their number (limit {MOST_LOOPS})"
         )
     return reply
+
+
+def _code_level(ir: str, level: int) -> tuple[int, int]:
+    """(the level of the code generator, the largest number of loops of a function)."""
+    loops = most_loops(ir) if level > 0 else 0
+    least = 1 if any(name in ir for name in _ASYNCHRONOUS) else 0
+    return max(0 if loops > MOST_LOOPS else level, least), loops
 
 
 def most_loops(ir: str) -> int:
@@ -181,6 +194,7 @@ def emit_mir(
                 cpu=_processor(llvm, target),
                 features=_features(llvm, ptx_version),
                 level=level,
+                code_level=_code_level(ir, level)[0],
                 optimize=pipeline == "llvm" or level > 0,
                 passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),
                 stop_after=stop_after,

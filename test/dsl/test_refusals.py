@@ -284,6 +284,16 @@ STATEMENTS = [
         "found several variables, expected one for the numbers of range()",
     ),
     ("for i in range(0, 4, 0):\n    pass", "range(", "found the step 0 in range(), expected another number"),
+    (
+        "for i in range(n, 1 << 31):\n    pass",
+        "range(",
+        "found 2147483648 in range() of i32, expected numbers that it holds",
+    ),
+    (
+        "for i in range(n, -(1 << 31) - 1, -1):\n    pass",
+        "range(",
+        "found -2147483649 in range() of i32, expected numbers that it holds",
+    ),
     ("for i in range(1.5):\n    pass", "range(", "found 1.5 in range(), expected integers"),
     ("for i in range(v):\n    pass", "range(", "found a tile<4xf32> in range(), expected integers"),
     (

@@ -226,6 +226,15 @@ def test_many_loops_in_a_row_are_compiled_without_optimization(worker: Worker, c
     assert reply.texts["ptx"].count("st.volatile.global") == count
 
 
+def test_loops_beside_wgmma_are_optimized_and_the_error_of_the_time_limit_tells_them():
+    """Without optimization, its registers would be copied while it writes them."""
+    ir = "; wgmma.mma_async\n" + loops_in_a_row(800)
+    with Worker.start(time_limit=2.0) as worker, pytest.raises(ToolError) as caught:
+        compile_ir(worker, ir, lookup("sm_90a"), ptx_version=80)
+    assert "grows with the cube of the 800 loops of a function" in caught.value.message
+    assert caught.value.hint == "use fewer loops beside wgmma and tcgen05; --llvm-timeout sets the limit"
+
+
 def test_loops_are_counted_by_function():
     ir = loops_in_a_row(150)
     assert most_loops(ir + ir.replace("@k(", "@l(")) == 150

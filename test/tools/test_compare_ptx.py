@@ -53,6 +53,18 @@ def test_a_difference_is_told(tmp_path: Path, before: str | None, after: str | N
     assert "1 of 2 are the same" in done.stdout
 
 
+def test_a_difference_of_remarks_is_told_in_lines() -> None:
+    told = compare_ptx.Difference("sm_80/k.txt", "a\nb\n", "a\nc\nd\n").summary()
+    assert told == "2 lines more, 1 fewer"
+
+
+@pytest.mark.parametrize("options", ["splitk=2", "split_k"])
+def test_options_of_compilations_are_known(options: str, tmp_path: Path) -> None:
+    done = compare(f"--options={options}", *snapshots(tmp_path, "ret;\n", "ret;\n"))
+    assert done.returncode == 1
+    assert f"error: found '{options}', expected an option of a compilation" in done.stderr
+
+
 def test_show_prints_the_lines(tmp_path: Path) -> None:
     done = compare("--show", *snapshots(tmp_path, "ret;\n", "exit;\n"))
     assert "\n-ret;\n+exit;\n" in done.stdout

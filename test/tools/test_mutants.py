@@ -237,6 +237,11 @@ def test_a_whole_run(tmp_path: Path) -> None:
     )
     assert again.stdout.splitlines()[-1] == last, "what was killed counts, and only the survivor is judged"
     assert again.stdout.count("killed   ") == 1
+    (tmp_path / "outcomes.jsonl").write_text("")
+    lost = subprocess.run(
+        [*command, "--survivors"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "error: the last run did not judge 4 of these mutants; run it to its end" in lost.stderr
     others = ["test/test_diagnostics.py", "test/passes/builtin/strip-debuginfo.mlir"]
     done = subprocess.run([*command, *others], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1

@@ -44,18 +44,18 @@ class PipelinePlan:
             found += [Pipeline([load], product, True) for load in product.read if load.load not in known]
         found += [Pipeline([load], read=True) for load in self.choice.streams]
         looped = [p for p in found if p.block is not self.function.body.entry]
-        room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
-        room -= sum(product.staged_bytes for product in self.choice.products)
+        held = sum(p.bytes for p in found if p not in looped)
+        held += sum(product.staged_bytes for product in self.choice.products)
+        room = pipeline_room(self.target) - held
         each = sum(p.bytes for p in looped)
         stages = min(self.choice.stages, room // each) if each else 1
         if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
             room = FEWEST_STAGES * each
             stages = FEWEST_STAGES
-        if not each and room + pipeline_reserve(self.target) < 0:
-            needed = sum(p.bytes for p in found)
+        if not each and held > self.target.max_shared_per_block:
             raise Missed(
                 found[0].user,
-                f"has tiles of {needed} bytes outside of loops, which do not fit in shared memory",
+                f"has tiles of {held} bytes outside of loops, which do not fit in shared memory",
                 "use smaller tiles",
             )
         if stages < 1 or (each and stages < FEWEST_STAGES):
