@@ -20,7 +20,7 @@ from tessera_tools.sim.warp import Mask, Outcome, Warp, mask_of
 __all__ = ["BUILTINS"]
 
 Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Outcome]
-_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
+_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONGEST = 1 << 16
 MOST_OUTPUT = 1 << 20
 """Characters that a launch may print; a GPU has the same limit (CUDA C++ Programming Guide, "Formatted Output")."""
@@ -87,21 +87,27 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
         precision = _extent(
             str(int.from_bytes(take(4), "little", signed=True)) if precision == "*" else precision
         )
-        if precision is not None and precision.startswith("-"):
+        if precision == "":
+            precision = "0"
+        elif precision is not None and precision.startswith("-"):
             precision = None  # A negative precision is treated as if it were omitted (C, 7.21.6.1).
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))
             if kind in "aA":
                 return (f"%{flags.replace('0', '')}{width or ''}s") % _hexadecimal(value, kind, flags)
-            # Zeros stand before digits only.
-            return (
-                (spec if math.isfinite(value) else spec.replace("0", "", flags.count("0"))) + kind
-            ) % value
+            if math.isfinite(value):
+                return (spec + kind) % value
+            # Zeros stand before digits only, and C tells the sign of NaN.
+            spec = spec.replace("0", "", flags.count("0"))
+            if not (math.isnan(value) and math.copysign(1, value) < 0):
+                return (spec + kind) % value
+            return (f"%{'-' if '-' in flags else ''}{width or ''}s") % ("-NAN" if kind.isupper() else "-nan")
         if kind == "s":
             return (spec + "s") % _text(warp, lane, int.from_bytes(take(8), "little"))
         if kind == "p":
-            return hex(int.from_bytes(take(8), "little"))
+            address = int.from_bytes(take(8), "little")
+            return (f"%{flags}{width or ''}s") % (hex(address) if address else "(nil)")
         if kind == "c":
             return (f"%{flags}{width or ''}s") % chr(int.from_bytes(take(4), "little") & 0xFF)
         size = 8 if length in ("l", "ll", "j", "z", "t") else 4
@@ -134,7 +140,9 @@ def _integer(number: int, kind: str, flags: str, width: str | None, precision: s
 
 
 def _hexadecimal(value: float, kind: str, flags: str) -> str:
-    """A float by %a: without the zeros at its end that Python prints."""
+    """A float by %a, without the zeros at its end that Python prints; all of its digits, whatever the precision."""
+    if math.isnan(value) and math.copysign(1, value) < 0:
+        return "-NAN" if kind == "A" else "-nan"
     mantissa, mark, exponent = value.hex().partition("p")
     if mark:
         mantissa = mantissa.rstrip("0").removesuffix(".") if "." in mantissa else mantissa
