@@ -77,6 +77,25 @@ def test_a_slice_that_starts_before_its_tensor_is_zero(target: str) -> None:
     assert not found.any()
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_slice_that_ends_before_its_tensor_begins_is_zero(target: str) -> None:
+    """It ends inside the tile."""
+    source = f"memref.subview %A[%n, 0][16, 64][1, 1] : memref<?x?xf16> to memref<16x64xf16{STRIDED}>"
+    _, found, result = run((80, 64), -40, target, source=source, type="16x64", layout=STRIDED)
+    assert not result.findings
+    assert not found.any()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_as_many_rows_as_a_value_says_before_the_tensor_begins_end_the_kernel(target: str) -> None:
+    """Five rows from ten before its first."""
+    before = """%start = arith.subi %c0, %n : index
+  %few = arith.shrui %n, %c1 : index"""
+    source = f"memref.subview %A[%start, 0][%few, 64][1, 1] : memref<?x?xf16> to memref<?x64xf16{STRIDED}>"
+    *_, result = run((80, 64), 10, target, before=before, source=source, type="?x64", layout=STRIDED)
+    assert "the slice is out of bounds in dimension 0 of its tensor" in result.findings.text("kernel")
+
+
 @pytest.mark.parametrize("rows", [0, 1, 31, 64])
 def test_as_many_rows_as_a_value_says(rows: int) -> None:
     source = f"memref.subview %A[2, 0][%n, 64][1, 1] : memref<?x?xf16> to memref<?x64xf16{STRIDED}>"

@@ -150,7 +150,7 @@ def _check_inside(
 ) -> None:
     """A run-time check that a slice of dynamic extent ends inside the tensor."""
     end = low.insert(arith.AddI(matrix.offsets[axis], size)).result
-    inside = low.insert(arith.CmpI.of("sle", end, _extent_of(low, matrix, axis))).result
+    inside = low.insert(arith.CmpI.of("ule", end, _extent_of(low, matrix, axis))).result
     dimension = op.source.type.rank - len(matrix.offsets) + axis
     low.insert(
         nv_tileaa.Assert(
@@ -181,7 +181,7 @@ def _within(
         if ends[axis] and size is not None:
             count = low.narrow(low.scalar(op, size)) if isinstance(size, Value) else low.number(size, I32)
             end = low.insert(arith.AddI(matrix.offsets[axis], count)).result
-            extents[axis] = low.insert(arith.MinSI(end, _extent_of(low, matrix, axis))).result
+            extents[axis] = low.insert(arith.MinUI(end, _extent_of(low, matrix, axis))).result
     return replace(matrix, view=low.view(view.base, extents, view.stride, view.res.type.element))
 
 
