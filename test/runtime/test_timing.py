@@ -9,7 +9,6 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,7 +19,7 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.runtime.timing import Estimate, _reads_global
+from tessera_tools.runtime.timing import Estimate
 from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
 from tessera_tools.runtime.timing_report import (
     as_data,
@@ -599,19 +598,3 @@ def test_an_estimate_prints_as_its_summary() -> None:
     assert text.startswith("estimate for H100 SXM at ")
     assert text == repr(estimate("add.f32 %f1, %f1, %f1;"))
     assert len(text) < 3000
-
-
-@pytest.mark.parametrize(
-    ("instruction", "reads"),
-    [
-        ("ld.global.nc.L1::no_allocate.v4.u32", True),
-        ("ldu.global.u32", True),
-        ("cp.async.ca.shared.global", True),
-        ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", True),
-        ("cp.async.bulk.global.shared::cta.bulk_group", False),
-        ("st.global.u32", False),
-    ],
-)
-def test_which_instructions_read_global_memory(instruction: str, reads: bool) -> None:
-    opcode, *modifiers = instruction.split(".")
-    assert _reads_global(SimpleNamespace(opcode=opcode, modifiers=modifiers)) is reads  # type: ignore[arg-type]

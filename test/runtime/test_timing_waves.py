@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from runtime.test_timing import estimate, loads
 
-from tessera_tools.runtime.timing import Estimate
+from tessera_tools.runtime.timing import Estimate, _reads_global
 
 
 def rereads(surveyed: int, monkeypatch: pytest.MonkeyPatch) -> Estimate:
@@ -38,3 +40,19 @@ def test_a_few_clusters_tell_the_time_of_all(
     few, whole = found
     assert (few.simulated, whole.simulated) == (2 * cluster, grid)
     assert few.cycles == pytest.approx(whole.cycles, rel=near)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "reads"),
+    [
+        ("ld.global.nc.L1::no_allocate.v4.u32", True),
+        ("ldu.global.u32", True),
+        ("cp.async.ca.shared.global", True),
+        ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", True),
+        ("cp.async.bulk.global.shared::cta.bulk_group", False),
+        ("st.global.u32", False),
+    ],
+)
+def test_which_instructions_read_global_memory(instruction: str, reads: bool) -> None:
+    opcode, *modifiers = instruction.split(".")
+    assert _reads_global(SimpleNamespace(opcode=opcode, modifiers=modifiers)) is reads  # type: ignore[arg-type]
