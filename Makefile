@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 EXTRAS := '.[cuda,test,dev]'
 FUZZ_SECONDS ?= 600
 # CPU seconds of `make test`, which draws other tests each time.
-CPU_BUDGET ?= 270
+CPU_BUDGET ?= 250
 # What `make test-fast` runs: the IR, the dialects, the text and the layouts, without the simulated GPU and ptxas.
 FAST := test/test_architecture.py test/test_diagnostics.py test/analysis test/ir test/parser test/layout test/dialects \
   test/target test/harness
