@@ -231,7 +231,7 @@ def main() -> int:
     print(f"{len(executed)} of {len(candidates)} mutants are executed by tests", flush=True)
     if not mutants:
         raise SystemExit("error: no test executes a drawn line; name other tests, or none for all")
-    outcomes, known, most = folder / "outcomes.jsonl", dict[int, dict[str, Any]](), MOST_TESTS
+    outcomes, known = folder / "outcomes.jsonl", dict[int, dict[str, Any]]()
     if options.survivors:
         known = {one["number"]: one for one in map(json.loads, outcomes.read_text().splitlines())}
         if missing := [mutant for mutant in mutants if mutant.number not in known]:
@@ -239,10 +239,9 @@ def main() -> int:
                 f"error: the last run did not judge {len(missing)} of these mutants; run it to its end"
             )
         mutants = [mutant for mutant in mutants if known[mutant.number]["outcome"] == "survived"]
-        most = len(measured.read_text().splitlines())
         if not mutants:
-            print(summary(known.values())[0])
-            return 0
+            return concluded(known, options.at_least)
+    most = None if options.survivors else MOST_TESTS
     tests = {mutant.number: ordered(executed[mutant.number], mutant.path)[:most] for mutant in mutants}
 
     # What takes ten times as long as without the change has no end.
@@ -265,9 +264,14 @@ def main() -> int:
             print(difference(mutant))
     found = {**known, **found}
     outcomes.write_text("".join(json.dumps(one) + "\n" for one in found.values()))
-    text, share = summary(found.values())
+    return concluded(found, options.at_least)
+
+
+def concluded(outcomes: Mapping[int, Mapping[str, Any]], least: float) -> int:
+    """Print the counts; the exit status."""
+    text, share = summary(outcomes.values())
     print(text)
-    return int(share < options.at_least)
+    return int(share < least)
 
 
 def summary(outcomes: Iterable[Mapping[str, Any]]) -> tuple[str, float]:

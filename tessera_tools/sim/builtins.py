@@ -94,15 +94,10 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))
-            if kind in "aA":
-                return (f"%{flags.replace('0', '')}{width or ''}s") % _hexadecimal(value, kind, flags)
-            if math.isfinite(value):
-                return (spec + kind) % value
-            # Zeros stand before digits only, and C tells the sign of NaN.
-            spec = spec.replace("0", "", flags.count("0"))
-            if not (math.isnan(value) and math.copysign(1, value) < 0):
-                return (spec + kind) % value
-            return (f"%{'-' if '-' in flags else ''}{width or ''}s") % ("-NAN" if kind.isupper() else "-nan")
+            if kind in "aA" or not math.isfinite(value):
+                # Zeros stand before digits only.
+                return (f"%{flags.replace('0', '')}{width or ''}s") % _as_text(value, kind, flags)
+            return (spec + kind) % value
         if kind == "s":
             return (spec + "s") % _text(warp, lane, int.from_bytes(take(8), "little"))
         if kind == "p":
@@ -139,16 +134,15 @@ def _integer(number: int, kind: str, flags: str, width: str | None, precision: s
     return (sign + digits).rjust(length)
 
 
-def _hexadecimal(value: float, kind: str, flags: str) -> str:
-    """A float by %a, without the zeros at its end that Python prints; all of its digits, whatever the precision."""
-    if math.isnan(value) and math.copysign(1, value) < 0:
-        return "-NAN" if kind == "A" else "-nan"
+def _as_text(value: float, kind: str, flags: str) -> str:
+    """A float by %a, without the zeros at its end that Python prints, but with all digits, whatever the precision; infinity
+    and NaN by any conversion."""
     mantissa, mark, exponent = value.hex().partition("p")
     if mark:
         mantissa = mantissa.rstrip("0").removesuffix(".") if "." in mantissa else mantissa
-    sign = "+" if "+" in flags else " " if " " in flags else ""
-    text = ("" if mantissa.startswith("-") else sign) + mantissa + mark + exponent
-    return text.upper() if kind == "A" else text
+    sign = "-" if math.copysign(1, value) < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    text = sign + mantissa.removeprefix("-") + mark + exponent
+    return text.upper() if kind.isupper() else text
 
 
 def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:

@@ -140,7 +140,7 @@ def test_printf_is_that_of_c(number: int) -> None:
     rng = random.Random(fresh_seed())
     text, values, data = "", list[Any](), b""
     for kind in rng.sample(sorted(KINDS), len(KINDS)):
-        flags = width = precision = ""
+        precision = ""
         width = rng.choice(("", "4", "30"))
         flags = "-" * (bool(width) and rng.randrange(2))
         if kind not in "pc":
