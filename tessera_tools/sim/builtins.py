@@ -135,8 +135,10 @@ def _integer(number: int, kind: str, flags: str, width: str | None, precision: s
 
 
 def _as_text(value: float, kind: str, flags: str) -> str:
-    """A float by %a, without the zeros at its end that Python prints, with all digits whatever the precision; infinity and
-    NaN by any conversion."""
+    """A float by %a, with all digits whatever the precision, but without the zeros at its end that Python prints.
+
+    Infinity and NaN by any conversion.
+    """
     mantissa, mark, exponent = value.hex().partition("p")
     if mark:
         mantissa = mantissa.rstrip("0").removesuffix(".") if "." in mantissa else mantissa

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
@@ -195,7 +196,7 @@ def _begin(load: BoxLoad, value_of: Callable[[Value], Value], builder: Builder) 
             number = builder.insert(arith.Constant(i32(operand), location=location)).results[0]
             rank = builder.insert(op(rank, number, location=location)).results[0]
         known = load.load.indices[load.half]
-        indices[load.half] = part_index(indices[load.half], rank, 2 * size, builder, location, known)
+        indices[load.half] = part_index(indices[load.half], rank, 2 * size, Facts(), builder, location, known)
     return indices
 
 
@@ -228,7 +229,7 @@ class _Parts:
     """The parts of a tile that the producer's threads compute, one ahead of the one that they store."""
 
     def __init__(self, load: ThreadFill, warps: int, value_of: Callable[[Value], Value]) -> None:
-        self.load, self.value_of = load, value_of
+        self.load, self.value_of, self.facts = load, value_of, Facts()
         self.left = [] if load.is_copied else load.parts(warps)
         self.made: list[tuple[tuple[int, ...], Value]] = []
 
@@ -259,7 +260,7 @@ class _Parts:
         if isinstance(op, nv_tileas.TiledLoad):
             for number, (index, offset) in enumerate(zip(op.indices, start, strict=True)):
                 extent = op.res.type.shape[number]
-                at = part_index(self.value_of(index), offset, extent, builder, op.location, index)
+                at = part_index(self.value_of(index), offset, extent, self.facts, builder, op.location, index)
                 copy.set_operand(1 + number, at)
         return builder.insert(copy).results[0]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.nv_tileas import IN_STEP, SHARED_BY
@@ -58,6 +59,7 @@ class _Parts:
         """The parts of tiles that are made here."""
         self.builder = Builder.at_start(function.body.entry, function.location)
         self.rank = self.builder.insert(nv_tileas.CtaRank()).res
+        self.facts = Facts()
         self.known: dict[tuple[tuple[int, int], ...], Value] = {}
 
     def run(self) -> list[Operation]:
@@ -156,7 +158,7 @@ class _Parts:
         for axis, (index, extent) in enumerate(zip(op.indices, shape, strict=True)):
             start = self.start(own, axis)
             if start is not None:
-                op.set_operand(1 + axis, part_index(index, start, extent, before, op.location))
+                op.set_operand(1 + axis, part_index(index, start, extent, self.facts, before, op.location))
 
     def count_on(self, op: nv_tileaa.Iota) -> None:
         start = self.start(self.of(op.res), 0)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tessera_tools.analysis.axis import is_elementwise
+from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, i32
@@ -307,7 +308,7 @@ def _move(
     each = inserted(arith.Constant(i32(extent // parts), location=op.location))
     more = inserted(arith.MulI(part, each, location=op.location))
     # The view is the first operand.
-    op.set_operand(1 + axis, part_index(op.indices[axis], more, extent, builder, op.location))
+    op.set_operand(1 + axis, part_index(op.indices[axis], more, extent, Facts(), builder, op.location))
 
 
 def _owner(value: Value) -> Operation:

@@ -10,6 +10,7 @@ less from memory.  Which operands these are, and the layout of their buffers: do
 from __future__ import annotations
 
 from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -73,6 +74,7 @@ class DotOperand:
         self.buffer: Value | None = None
         self.stage: Value | None = None
         self.direct: DirectReads | None = None
+        self.facts = Facts()
 
     @property
     def loaded(self) -> nv_tileas.TiledLoad:
@@ -182,7 +184,7 @@ class DotOperand:
         load, layout = self.loaded, nv_tileas.layout_of(type)
         bits = storage_bits(self.element) * access_vector(load, layout)
         indices = [
-            part_index(index, offset, extent, builder, load.location)
+            part_index(index, offset, extent, self.facts, builder, load.location)
             for index, offset, extent in zip(load.indices, place, load.res.type.shape, strict=True)
         ]
         read = nv_tileas.TiledLoad(

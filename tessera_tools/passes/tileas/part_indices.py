@@ -18,6 +18,7 @@ def part_index(
     index: Value,
     offset: Value | int,
     extent: int,
+    facts: Facts,
     builder: Builder,
     location: Location,
     known: Value | None = None,
@@ -30,7 +31,7 @@ def part_index(
     """
     if offset == 0:
         return index
-    if Facts().fact(index if known is None else known).lower < 0:
+    if facts.fact(index if known is None else known).lower < 0:
         # As a signed number, -extent.
         last = builder.insert(arith.Constant(i32(-extent), location=location)).results[0]
         index = builder.insert(arith.MinUI(index, last, location=location)).results[0]
