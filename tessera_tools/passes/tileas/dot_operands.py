@@ -9,6 +9,8 @@ less from memory.  Which operands these are, and the layout of their buffers: do
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -92,8 +94,14 @@ class DotOperand:
 
     # -- the buffer
 
+    @property
+    def tile_key(self) -> Hashable:
+        """Operands with the same key can have one buffer: a load has one for all its products, another tile one for
+        those that read it in the same layout."""
+        return self.load if self.load is not None else (self.tile, self.memory)
+
     def share(self, owner: DotOperand) -> None:
-        """Use the buffer of another operand with the same load."""
+        """Use the buffer of another operand with the same tile."""
         self.memory, self.buffer, self.stage = owner.memory, owner.buffer, owner.stage
 
     def allocate(self, builder: Builder, stages: int) -> None:
@@ -118,14 +126,15 @@ class DotOperand:
         """Erase the load: its token is replaced by its token operand."""
         self.loaded.out_token.replace_all_uses_with(self.loaded.token)
 
-    def stage_through_registers(self) -> None:
-        """Store the tile into a buffer of one stage."""
+    def stage_through_registers(self, each_iteration: bool) -> None:
+        """Store the tile into a buffer of one stage, which has its bytes throughout the outermost loop, or in each
+        iteration from the store to the last product."""
         after = self.load if self.load is not None else self.steps[0]
+        builder = Builder.after(after) if self.load is not None else Builder.before(after)
         top: Operation = after
         while isinstance(top.parent_op, scf.For | scf.If | scf.While):
             top = top.parent_op
-        self.allocate(Builder.before(top), 1)
-        builder = Builder.after(after) if self.load is not None else Builder.before(after)
+        self.allocate(builder if each_iteration else Builder.before(top), 1)
         self.stage = builder.insert(arith.Constant(i32(0))).results[0]
         bits = vector_access(nv_tileas.layout_of(self.type), self.memory, self.bits).bits
         atom = CopyAtomAttr.make(80, "sts", bits, self.element)

@@ -14,6 +14,7 @@ dot_operands.py chooses the operands and slices the products; barriers.py insert
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple, cast
 
 from tessera_tools.analysis.counting import may_wrap
@@ -33,7 +34,7 @@ from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.passes.tileas.missed import place_of
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import allocate
-from tessera_tools.records import dataclass
+from tessera_tools.records import dataclass, replace
 from tessera_tools.target import Target
 
 MOST_STAGES = 4
@@ -73,31 +74,27 @@ class MaterializePipeline(Pass):
         return changed
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> bool:
-        """Materialize with as many stages as fit in shared memory with the kernel's other buffers.  If one stage does
-        not fit, the largest tiles get no buffer.  False if the kernel has no products with operands in memory."""
-        most, largest = MOST_STAGES, sys.maxsize
+        """Materialize with as many stages as fit in shared memory with the kernel's other buffers, and in less room
+        where one stage does not fit.  False if the kernel has no products with operands in memory."""
+        room = _Room()
         while operands := dot_operands(function, target):
             backup = cast(nv_tileaa.Func, function.clone())
-            sizes = [o.bytes for block in operands for o in block if o.load is not None and o.bytes < largest]
+            smaller = None if self.num_stages else room.smaller([o for block in operands for o in block])
             pipelined = staged = 0
             chosen: list[_Stages] = []
             slow: list[_Detour] = []
             try:
                 for same_block in operands:
-                    counts = self.materialize(same_block, target, most, largest, chosen, slow)
+                    counts = self.materialize(same_block, target, room, chosen, slow)
                     pipelined, staged = pipelined + counts[0], staged + counts[1]
                 allocate(function, target)
             except DiagnosticError:
-                if self.num_stages or (most == 1 and not sizes):
+                if smaller is None:
                     raise
                 assert function.parent is not None
                 function.parent.insert_before(function, backup)
                 function.erase()
-                function = backup
-                if most > 1:
-                    most -= 1
-                else:
-                    largest = max(sizes)
+                function, room = backup, smaller
                 continue
             context.count("pipelined", pipelined)
             context.count("staged", staged)
@@ -110,46 +107,49 @@ class MaterializePipeline(Pass):
         self,
         operands: list[DotOperand],
         target: Target,
-        most: int,
-        largest: int,
+        room: _Room,
         chosen: list[_Stages],
         slow: list[_Detour],
     ) -> tuple[int, int]:
         """Materialize one block; returns the numbers of loads that were pipelined and staged through registers. Adds to
-        `chosen` and
-        `slow`.
-
-        Tiles of at least `largest` bytes are read from global memory, fragment by fragment.
-        """
+        `chosen` and `slow`."""
         loop = operands[0].dot.parent_op
-        # Products with the same load share a buffer.
-        owners: dict[Operation | DotOperand, DotOperand] = {}
+        # Products that read the same tile share a buffer.
+        owners: dict[Hashable, DotOperand] = {}
         direct: dict[Operation, DotOperand] = {}
+        buffered: list[DotOperand] = []
         for operand in operands:
-            if operand.load is not None and operand.bytes >= largest:
-                operand.read_directly(direct.get(operand.load))
-                if operand.load not in direct:
-                    text = f"is read from global memory, fragment by fragment: no buffer of {operand.bytes} bytes fits"
-                    slow.append(_Detour(operand, text))
-                direct.setdefault(operand.load, operand)
+            if room.has(operand):
+                owners.setdefault(operand.tile_key, operand)
+                buffered.append(operand)
                 continue
-            owners.setdefault(operand.load if operand.load is not None else operand, operand)
+            if operand.load is None:
+                text = f"is converted in registers: no buffer of {operand.bytes} bytes fits"
+                slow.append(_Detour(operand, text))
+                continue
+            operand.read_directly(direct.get(operand.load))
+            if operand.load not in direct:
+                text = f"is read from global memory, fragment by fragment: no buffer of {operand.bytes} bytes fits"
+                slow.append(_Detour(operand, text))
+            direct.setdefault(operand.load, operand)
+            buffered.append(operand)
         reasons = {o: _not_ahead(o, loop) for o in owners.values()}
         pipelined = [o for o, reason in reasons.items() if not reason]
         staged = [o for o, reason in reasons.items() if reason]
         if pipelined:
             assert isinstance(loop, scf.For)
-            chosen.append(self.stages(pipelined, staged, target, loop, most))
+            chosen.append(self.stages(pipelined, staged, target, loop, room.stages))
             _pipeline(loop, pipelined, chosen[-1].number)
         for operand in staged:
             text = f"goes to shared memory through registers, not by cp.async: {reasons[operand]}"
             slow.append(_Detour(operand, text))
-            operand.stage_through_registers()
-        for operand in operands:
-            if operand.load in owners and operand is not owners[operand.load]:
-                operand.share(owners[operand.load])
-        for dot in dict.fromkeys(o.dot for o in operands):
-            slice_dot(dot, {o.position: o for o in operands if o.dot is dot}, operands[0].warps, target)
+            operand.stage_through_registers(room.each_iteration)
+        for operand in buffered:
+            owner = owners.get(operand.tile_key, operand)
+            if operand is not owner:
+                operand.share(owner)
+        for dot in dict.fromkeys(o.dot for o in buffered):
+            slice_dot(dot, {o.position: o for o in buffered if o.dot is dot}, operands[0].warps, target)
         return len(pipelined), len(staged)
 
     def stages(
@@ -185,6 +185,38 @@ class MaterializePipeline(Pass):
             return _Stages(loop, fitting, each, f"one more does not fit in {room} bytes of shared memory")
         why = "with one more, the buffers of the kernel do not fit in shared memory together"
         return _Stages(loop, most, each, why)
+
+
+@dataclass(frozen=True)
+class _Room:
+    """How much shared memory the operands take."""
+
+    stages: int = MOST_STAGES
+    """The maximum number of stages of a loop's copies."""
+    each_iteration: bool = False
+    """Tiles that pass through registers have their bytes from the store to the last product only, so that others have
+    the same bytes in the rest of the iteration, at the cost of barriers."""
+    loaded: int = sys.maxsize
+    """Loaded tiles of so many bytes or more have no buffer: they are read from global memory, fragment by fragment."""
+    computed: int = sys.maxsize
+    """Computed tiles of so many bytes or more have no buffer: conversions, in parts, bring them to the product."""
+
+    def has(self, operand: DotOperand) -> bool:
+        """True if the operand has a buffer."""
+        return operand.bytes < (self.computed if operand.load is None else self.loaded)
+
+    def smaller(self, operands: Sequence[DotOperand]) -> _Room | None:
+        """The next choice if this one does not fit; None if there is none."""
+        if self.stages > 1:
+            return replace(self, stages=self.stages - 1)
+        if not self.each_iteration:
+            return replace(self, stages=MOST_STAGES, each_iteration=True)
+        buffered = [o for o in operands if self.has(o)]
+        if loaded := [o.bytes for o in buffered if o.load is not None]:
+            return replace(self, loaded=max(loaded))
+        if computed := [o.bytes for o in buffered]:
+            return replace(self, computed=max(computed))
+        return None
 
 
 class _Stages(NamedTuple):
