@@ -211,7 +211,7 @@ class Arguments:
                 CallingConvention.cutile_python_v2(),
                 symbol=self.name,
             )
-        except (TypeError, ValueError) as failure:
+        except (TypeError, ValueError, NotImplementedError) as failure:
             raise self.refused(failure) from failure
 
     def refused(self, failure: Exception) -> Exception:
@@ -260,6 +260,9 @@ class Arguments:
             elif (bool(leaf.views), leaf.is_list) != (assumed is not None, known.is_list):
                 kind = "a list of arrays" if known.is_list else "a number" if assumed is None else "an array"
                 raise self._other(f"{kind} for '{leaf.name}'")
+            elif isinstance(known.value, int) and isinstance(leaf.value, int):
+                if not _fits(leaf.value, bits := _bits(known)):
+                    raise self._other(f"'{leaf.name}' of {bits} bits; found {leaf.value}")
             elif assumed is not None:
                 for name, view in leaf.arrays:
                     if why := assumed.violation(view):
@@ -294,7 +297,7 @@ def _known(leaf: Leaf) -> Hashable:
     kind = type(leaf.value).__name__
     value = leaf.value
     if type(value) in (bool, int, float) and not leaf.is_constant:
-        return kind, type(value) is int and _is_wide(value)
+        return kind, type(value) is int and not _fits(value, 32)
     try:
         hash(leaf.value)
     except TypeError:
@@ -302,8 +305,14 @@ def _known(leaf: Leaf) -> Hashable:
     return kind, leaf.value
 
 
-def _is_wide(number: int) -> bool:
-    return not -(1 << 31) <= number < 1 << 31
+def _bits(leaf: Leaf) -> int:
+    """The width of an integer of Python: 64 if it is annotated so, or 32 are not enough."""
+    annotated = getattr(leaf.annotation, "scalar", None) is not None
+    return 64 if annotated or not (isinstance(leaf.value, int) and _fits(leaf.value, 32)) else 32
+
+
+def _fits(number: int, bits: int) -> bool:
+    return -(1 << (bits - 1)) <= number < 1 << (bits - 1)
 
 
 def _is_of(leaf: Leaf, parameter: str) -> bool:
@@ -398,13 +407,19 @@ def _constraint(leaf: Leaf, assumed: Assumed | None, groups: Sequence[str], shar
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
-        wide = getattr(leaf.annotation, "scalar", None) is not None or _is_wide(value)
-        return ScalarConstraint(ct.int64 if wide else ct.int32)
+        if not _fits(value, 64):
+            raise error(None, f"'{name}': {value} does not fit i64")
+        return ScalarConstraint(ct.int64 if _bits(leaf) == 64 else ct.int32)
     if isinstance(value, float):
         return ScalarConstraint(ct.float32)
-    dtype = getattr(getattr(value, "dtype", None), "name", None)
-    if dtype is not None and hasattr(ct, dtype):
-        return ScalarConstraint(getattr(ct, dtype))
+    dtype = _element_type(ct, getattr(getattr(value, "dtype", None), "name", ""))
+    if dtype is not None:
+        return ScalarConstraint(dtype)
+    if hasattr(type(value), "__dataclass_fields__"):
+        raise error(
+            None, f"'{name}': found the dataclass {type(value).__name__}, and this release of cuda-tile takes none",
+            "pass a tuple of its fields",
+        )  # fmt: skip
     raise error(
         None,
         f"'{name}': found {_a(value)}, expected an array, a list of arrays, a number, or a constant of the kernel",
@@ -417,10 +432,15 @@ def _a(value: object) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
+def _element_type(ct: Any, name: str) -> Any:
+    """cuTile's type for a type of NumPy; None if it has none."""
+    return getattr(ct, {"bool": "bool_"}.get(name, name), None)
+
+
 def _array(ct: Any, name: str, assumed: Assumed, groups: Sequence[str], repeats: bool) -> ArrayConstraint:
     from cuda.tile.compilation import ArrayConstraint
 
-    dtype = getattr(ct, {"bool": "bool_"}.get(assumed.dtype, assumed.dtype), None)
+    dtype = _element_type(ct, assumed.dtype)
     if dtype is None:
         raise error(None, f"'{name}': cuTile has no element type '{assumed.dtype}'")
     return ArrayConstraint(
