@@ -17,7 +17,7 @@ from tessera_tools.runtime import Buffer, Device, Type, lookup_type
 from tessera_tools.runtime.interface import HasDLPack, has_dlpack
 from tessera_tools.runtime.types import Array
 
-__all__ = ["ArrayView", "HostMemory", "describe"]
+__all__ = ["ArrayTable", "ArrayView", "HostMemory", "describe"]
 
 
 class TorchDevice(Protocol):
@@ -83,6 +83,21 @@ class ArrayView:
                 return False
             expected *= extent
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayTable:
+    """A list of arrays, which a kernel reads from memory. `items`: the arrays with their names."""
+
+    items: tuple[tuple[str, ArrayView], ...]
+
+    def words(self, addresses: Sequence[int]) -> Array:
+        """The table for arrays at these addresses: a row each, of the address, the extents and the strides."""
+        rows = [
+            (address, *view.shape, *view.strides)
+            for address, (_, view) in zip(addresses, self.items, strict=True)
+        ]
+        return np.array(rows, np.uint64)
 
 
 _TYPE_NAMES = {
@@ -260,6 +275,11 @@ class HostMemory:
         # "a, a_2": the parameters, in their order, that point into the buffer.
         buffer = device.buffer(raw, ", ".join(sorted(name for name, _ in group)))
         self._parts.append((low, high, buffer, group))
+
+    def address(self, view: ArrayView) -> int:
+        """Where the array is on the device."""
+        found = self.pointer(view)
+        return found if isinstance(found, int) else found.address
 
     def pointer(self, view: ArrayView) -> Buffer | int:
         """The buffer of the array, or an address in it."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 import inspect
 import io
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import combinations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from tessera_tools.api.arrays import ArrayView, describe
+from tessera_tools.api.arrays import ArrayTable, ArrayView, describe
+from tessera_tools.api.assumptions import Assumed, overlaps
 from tessera_tools.bytecode import VERSIONS
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.records import dataclass
@@ -26,10 +26,7 @@ from tessera_tools.target import Target
 if TYPE_CHECKING:
     from cuda.tile.compilation import ArrayConstraint, KernelSignature
 
-__all__ = ["VECTOR", "Arguments", "CutileKernel", "Leaf", "export", "is_kernel", "leaves"]
-
-VECTOR = 16
-"""The declared alignment of addresses, strides and extents, in bytes."""
+__all__ = ["Arguments", "CutileKernel", "Leaf", "export", "is_kernel", "leaves"]
 
 
 class CutileFunction(Protocol):
@@ -53,17 +50,31 @@ def is_kernel(value: object) -> TypeGuard[CutileKernel]:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An argument, or an item of a tuple: a constant, an array, or a number."""
+    """An argument, or an item of a tuple: a constant, an array, a list of arrays, or a number."""
 
     name: str
     """The parameter, with the places in tuples: `xs[0]`."""
     annotation: object
     value: object
-    view: ArrayView | None
+    views: tuple[ArrayView, ...] = ()
+    """The array, or those of the list."""
+    is_list: bool = False
 
     @property
     def is_constant(self) -> bool:
         return bool(getattr(self.annotation, "constant", False))
+
+    @property
+    def array_annotation(self) -> object:
+        """What is annotated of the array, or of each array of the list."""
+        noted = getattr(self.annotation, "list", None) if self.is_list else self.annotation
+        return getattr(noted, "element" if self.is_list else "array", None)
+
+    @property
+    def arrays(self) -> tuple[tuple[str, ArrayView], ...]:
+        """The arrays by name: `x`, or those of the list, `xs[0]` and `xs[1]`."""
+        names = (f"{self.name}[{number}]" if self.is_list else self.name for number in range(len(self.views)))
+        return tuple(zip(names, self.views, strict=True))
 
 
 def leaves(kernel: CutileKernel, args: Sequence[object]) -> list[Leaf]:
@@ -81,13 +92,43 @@ def leaves(kernel: CutileKernel, args: Sequence[object]) -> list[Leaf]:
 
 
 def _items(name: str, annotation: object, value: object) -> Iterator[Leaf]:
-    if not isinstance(value, tuple) or getattr(annotation, "constant", False):
-        yield Leaf(name, annotation, value, describe(value))
+    if getattr(annotation, "constant", False):
+        yield Leaf(name, annotation, value)
+        return
+    if isinstance(value, list):
+        yield Leaf(name, annotation, None, _arrays(name, value), is_list=True)
+        return
+    if not isinstance(value, tuple):
+        view = describe(value)
+        yield Leaf(name, annotation, value, () if view is None else (view,))
         return
     for number, item in enumerate(value):
         yield from _items(
             f"{name}[{number}]", _annotation_of_item(name, annotation, number, len(value)), item
         )
+
+
+_TUPLE = "pass a tuple, whose items may differ"
+
+
+def _arrays(name: str, values: Sequence[object]) -> tuple[ArrayView, ...]:
+    """The arrays of a list, which have one element type and rank. Raises DiagnosticError."""
+    if not values:
+        raise error(None, f"'{name}': found an empty list, expected a list of arrays")
+    found: list[ArrayView] = []
+    for number, value in enumerate(values):
+        view = describe(value)
+        if view is None:
+            raise error(None, f"'{name}[{number}]': found {_a(value)}, expected an array", _TUPLE)
+        found.append(view)
+        if (view.dtype, len(view.shape)) != (found[0].dtype, len(found[0].shape)):
+            raise error(
+                None,
+                f"'{name}[{number}]': found an array of {view.dtype} with {len(view.shape)} dimensions, expected "
+                f"{found[0].dtype} with {len(found[0].shape)}, as '{name}[0]' has",
+                _TUPLE,
+            )
+    return tuple(found)
 
 
 def _annotation_of_item(name: str, annotation: object, number: int, count: int) -> object:
@@ -100,74 +141,6 @@ def _annotation_of_item(name: str, annotation: object, number: int, count: int) 
     return each[number]
 
 
-@dataclass(frozen=True)
-class _Assumed:
-    """What is compiled in of an array."""
-
-    dtype: str
-    base: int
-    """The divisor of the address, in bytes."""
-    extents: tuple[int, ...]
-    strides: tuple[int, ...]
-    """Divisors, in elements."""
-    fixed_extents: tuple[int | None, ...]
-    fixed_strides: tuple[int | None, ...]
-    """Constants."""
-    wide: bool
-    """Extents and strides are i64."""
-    repeats: bool
-    """Several elements may have the same address."""
-
-    @staticmethod
-    def of(annotation: object, view: ArrayView) -> _Assumed:
-        each = max(VECTOR // view.itemsize, 1)
-        noted = getattr(annotation, "array", None)
-        extents, strides = (
-            [axis % len(view.shape) for axis in getattr(noted, f"static_{what}_dims", ())]
-            for what in ("shape", "stride")
-        )
-        fixed = [
-            step if axis in strides or (step == 1 and not strides) else None
-            for axis, step in enumerate(view.strides)
-        ]
-        index = getattr(getattr(noted, "index_dtype", None), "name", "int32")
-        return _Assumed(
-            view.dtype,
-            VECTOR if view.address % VECTOR == 0 else view.itemsize,
-            tuple(each if extent % each == 0 else 1 for extent in view.shape),
-            tuple(
-                each if step % each == 0 and known is None else 1
-                for step, known in zip(view.strides, fixed, strict=True)
-            ),
-            tuple(extent if axis in extents else None for axis, extent in enumerate(view.shape)),
-            tuple(fixed),
-            index == "int64" or max((*view.shape, *view.strides, 0)) >= 1 << 31,
-            _repeats(view),
-        )
-
-    def violation(self, view: ArrayView) -> str | None:
-        """Why a kernel that assumes this cannot have the array; None if it can."""
-        if view.dtype != self.dtype or len(view.shape) != len(self.extents):
-            return f"arrays of {self.dtype} with {len(self.extents)} dimensions; found {view.dtype}, {view.shape}"
-        if view.address % self.base:
-            return f"an address that is a multiple of {self.base} bytes; found {view.address:#x}"
-        rows = (
-            ("extent", view.shape, self.fixed_extents, self.extents),
-            ("stride", view.strides, self.fixed_strides, self.strides),
-        )
-        for what, values, fixed, divisors in rows:
-            for axis, (value, known, divisor) in enumerate(zip(values, fixed, divisors, strict=True)):
-                if known is not None and value != known:
-                    return f"{what} {known} in dimension {axis}; found {value}"
-                if value % divisor:
-                    return f"{what}s in dimension {axis} that are multiples of {divisor}; found {value}"
-        if not self.wide and max((*view.shape, *view.strides, 0)) >= 1 << 31:
-            return "extents and strides of 32 bits; found larger ones"
-        if not self.repeats and _repeats(view):
-            return f"elements with addresses of their own; found the strides {view.strides}"
-        return None
-
-
 class Arguments:
     """What a compiled cuTile kernel has of the arguments that it was compiled for."""
 
@@ -175,11 +148,13 @@ class Arguments:
         self._kernel = kernel
         self.name: str = kernel._annotated_function.pyfunc.__name__
         given = leaves(kernel, args)
-        self._assumed = [_Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in given]
-        self._overlaps = _overlaps([leaf.view for leaf in given])
+        self._assumed = [
+            Assumed.of(leaf.array_annotation, leaf.arrays) if leaf.views else None for leaf in given
+        ]
+        self._overlaps = overlaps([leaf.views for leaf in given])
         # The arrays themselves are not kept: a kernel may live longer than they do.
         self.leaves = [
-            Leaf(leaf.name, leaf.annotation, None, None) if assumed else leaf
+            Leaf(leaf.name, leaf.annotation, None, is_list=leaf.is_list) if assumed else leaf
             for leaf, assumed in zip(given, self._assumed, strict=True)
         ]
         varying = self._varying_parameters
@@ -192,20 +167,26 @@ class Arguments:
     def key(self) -> Hashable:
         """What is compiled in: a kernel for other arguments with the same key takes these too."""
         parts = [
-            (leaf.name, assumed or _known(leaf))
+            (leaf.name, leaf.is_list, assumed or _known(leaf))
             for leaf, assumed in zip(self.leaves, self._assumed, strict=True)
         ]
-        return (*parts, *self._overlaps)
+        return (*parts, *sorted(self._overlaps))
 
     @property
     def parameter_names(self) -> list[str]:
-        """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`."""
+        """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`.
+
+        A list is its table and its length, `a_length`.
+        """
         names: list[str] = []
         for leaf, assumed in zip(self.leaves, self._assumed, strict=True):
             if leaf.is_constant:
                 continue
             name = leaf.name.replace("[", "_").replace("]", "")
             names.append(name)
+            if leaf.is_list:
+                names.append(f"{name}_length")
+                continue
             axes = range(len(assumed.extents) if assumed else 0)
             names += [f"{name}_{what}{axis}" for what in ("shape", "stride") for axis in axes]
         return names
@@ -215,12 +196,14 @@ class Arguments:
         from cuda.tile.compilation import CallingConvention, KernelSignature
 
         groups: list[list[str]] = [[] for _ in self.leaves]
-        for first, second in self._overlaps:
+        for first, second in sorted(self._overlaps):
+            if first == second:
+                continue  # the arrays of a list
             for number in (first, second):
                 groups[number].append(f"shared_{first}_{second}")
         constraints = {
-            leaf.name: _constraint(leaf, assumed, group)
-            for leaf, assumed, group in zip(self.leaves, self._assumed, groups, strict=True)
+            leaf.name: _constraint(leaf, assumed, groups[number], (number, number) in self._overlaps)
+            for number, (leaf, assumed) in enumerate(zip(self.leaves, self._assumed, strict=True))
         }
         try:
             return KernelSignature(
@@ -228,8 +211,12 @@ class Arguments:
                 CallingConvention.cutile_python_v2(),
                 symbol=self.name,
             )
-        except (TypeError, ValueError) as failure:
-            raise error(None, f"the arguments of the cuTile kernel '{self.name}': {failure}") from failure
+        except (TypeError, ValueError, NotImplementedError) as failure:
+            raise self.refused(failure) from failure
+
+    def refused(self, failure: Exception) -> Exception:
+        """The error for arguments that cuTile refuses."""
+        return error(None, f"the arguments of the cuTile kernel '{self.name}': {failure}")
 
     @property
     def _parameters(self) -> list[str]:
@@ -270,21 +257,21 @@ class Arguments:
             if leaf.is_constant:
                 if leaf.value is not known.value and leaf.value != known.value:  # NaN differs from itself
                     raise self._other(f"{leaf.name} = {known.value!r}; found {leaf.value!r}")
-            elif (leaf.view is None) != (assumed is None):
-                raise self._other(f"{'a number' if assumed is None else 'an array'} for '{leaf.name}'")
-            elif leaf.view is not None and assumed is not None and (why := assumed.violation(leaf.view)):
-                raise self._other(f"'{leaf.name}': {why}")
-        if extra := set(_overlaps([leaf.view for leaf in given])) - set(self._overlaps):
-            first, second = min(extra)
-            raise self._other(
-                f"separate arrays; found memory that '{given[first].name}' and '{given[second].name}' share"
-            )
-        # A float64 of NumPy is a float of Python, for cuTile too.
-        return [
-            float(leaf.value) if isinstance(leaf.value, float) else leaf.value
-            for leaf in given
-            if not leaf.is_constant
-        ]
+            elif (bool(leaf.views), leaf.is_list) != (assumed is not None, known.is_list):
+                kind = "a list of arrays" if known.is_list else "a number" if assumed is None else "an array"
+                raise self._other(f"{kind} for '{leaf.name}'")
+            elif isinstance(known.value, int) and isinstance(leaf.value, int):
+                if not _fits(leaf.value, bits := _bits(known)):
+                    raise self._other(f"'{leaf.name}' of {bits} bits; found {leaf.value}")
+            elif assumed is not None:
+                for name, view in leaf.arrays:
+                    if why := assumed.violation(view):
+                        raise self._other(f"'{name}': {why}")
+        if extra := overlaps([leaf.views for leaf in given]) - self._overlaps:
+            first, second = (given[number].name for number in min(extra))
+            those = f"'{first}' and '{second}'" if first != second else f"arrays of '{first}'"
+            raise self._other(f"separate arrays; found memory that {those} share")
+        return [value for leaf in given if not leaf.is_constant for value in _passed(leaf)]
 
     @property
     def _varying(self) -> list[Leaf]:
@@ -297,12 +284,20 @@ class Arguments:
         )  # fmt: skip
 
 
+def _passed(leaf: Leaf) -> tuple[object, ...]:
+    """What a launch passes for an argument."""
+    if leaf.is_list:
+        return ArrayTable(leaf.arrays), len(leaf.views)
+    # A float64 of NumPy is a float of Python, for cuTile too.
+    return (float(leaf.value) if isinstance(leaf.value, float) else leaf.value,)
+
+
 def _known(leaf: Leaf) -> Hashable:
     """What is compiled in of a constant, or of a number."""
     kind = type(leaf.value).__name__
     value = leaf.value
     if type(value) in (bool, int, float) and not leaf.is_constant:
-        return kind, type(value) is int and _is_wide(value)
+        return kind, type(value) is int and not _fits(value, 32)
     try:
         hash(leaf.value)
     except TypeError:
@@ -310,8 +305,14 @@ def _known(leaf: Leaf) -> Hashable:
     return kind, leaf.value
 
 
-def _is_wide(number: int) -> bool:
-    return not -(1 << 31) <= number < 1 << 31
+def _bits(leaf: Leaf) -> int:
+    """The width of an integer of Python: 64 if it is annotated so, or 32 are not enough."""
+    annotated = getattr(leaf.annotation, "scalar", None) is not None
+    return 64 if annotated or not (isinstance(leaf.value, int) and _fits(leaf.value, 32)) else 32
+
+
+def _fits(number: int, bits: int) -> bool:
+    return -(1 << (bits - 1)) <= number < 1 << (bits - 1)
 
 
 def _is_of(leaf: Leaf, parameter: str) -> bool:
@@ -365,6 +366,8 @@ def export(kernel: Any, args: Sequence[object] | None, target: Target | None) ->
         place = failure.loc
         position = Position(place.filename, place.line, place.col + 1) if place.filename else None
         raise error(position, failure.message) from failure
+    except TypeError as failure:  # an annotation of another kind than the argument
+        raise found.refused(failure) from failure
     except OSError as failure:
         raise error(
             None, f"the source of the cuTile kernel '{function.pyfunc.__name__}' cannot be read: {failure}",
@@ -386,35 +389,58 @@ def _version() -> str:
     raise error(None, "this release of cuda-tile writes no bytecode version that is supported")
 
 
-def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> Any:
-    """The cuTile constraint of one argument."""
+def _constraint(leaf: Leaf, assumed: Assumed | None, groups: Sequence[str], shared: bool = False) -> Any:
+    """The cuTile constraint of one argument.
+
+    groups: what the arrays may share memory with. shared: the arrays of the list may share memory.
+    """
     import cuda.tile as ct
-    from cuda.tile.compilation import ScalarConstraint
+    from cuda.tile.compilation import ListConstraint, ScalarConstraint
 
     name, value = leaf.name, leaf.value
     if leaf.is_constant:
         return value
     if assumed is not None:
-        return _array(ct, name, assumed, groups)
+        # A loop may store to the array of each round at once if its elements have addresses of their own.
+        array = _array(ct, name, assumed, groups, assumed.repeats or shared)
+        return ListConstraint(array, alias_groups=(), elements_may_alias=shared) if leaf.is_list else array
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
-        wide = getattr(leaf.annotation, "scalar", None) is not None or _is_wide(value)
-        return ScalarConstraint(ct.int64 if wide else ct.int32)
+        if not _fits(value, 64):
+            raise error(None, f"'{name}': {value} does not fit i64")
+        return ScalarConstraint(ct.int64 if _bits(leaf) == 64 else ct.int32)
     if isinstance(value, float):
         return ScalarConstraint(ct.float32)
-    dtype = getattr(getattr(value, "dtype", None), "name", None)
-    if dtype is not None and hasattr(ct, dtype):
-        return ScalarConstraint(getattr(ct, dtype))
+    dtype = _element_type(ct, getattr(getattr(value, "dtype", None), "name", ""))
+    if dtype is not None:
+        return ScalarConstraint(dtype)
+    if hasattr(type(value), "__dataclass_fields__"):
+        raise error(
+            None, f"'{name}': found the dataclass {type(value).__name__}, and this release of cuda-tile takes none",
+            "pass a tuple of its fields",
+        )  # fmt: skip
     raise error(
-        None, f"'{name}': found a {type(value).__name__}, expected an array, a number, or a constant of the kernel"
-    )  # fmt: skip
+        None,
+        f"'{name}': found {_a(value)}, expected an array, a list of arrays, a number, or a constant of the kernel",
+    )
 
 
-def _array(ct: Any, name: str, assumed: _Assumed, groups: Sequence[str]) -> ArrayConstraint:
+def _a(value: object) -> str:
+    """The kind of a value, with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _element_type(ct: Any, name: str) -> Any:
+    """cuTile's type for a type of NumPy; None if it has none."""
+    return getattr(ct, {"bool": "bool_"}.get(name, name), None)
+
+
+def _array(ct: Any, name: str, assumed: Assumed, groups: Sequence[str], repeats: bool) -> ArrayConstraint:
     from cuda.tile.compilation import ArrayConstraint
 
-    dtype = getattr(ct, {"bool": "bool_"}.get(assumed.dtype, assumed.dtype), None)
+    dtype = _element_type(ct, assumed.dtype)
     if dtype is None:
         raise error(None, f"'{name}': cuTile has no element type '{assumed.dtype}'")
     return ArrayConstraint(
@@ -423,25 +449,10 @@ def _array(ct: Any, name: str, assumed: _Assumed, groups: Sequence[str]) -> Arra
         index_dtype=ct.int64 if assumed.wide else ct.int32,
         stride_lower_bound_incl=0,
         alias_groups=tuple(groups),
-        may_alias_internally=assumed.repeats,
+        may_alias_internally=repeats,
         stride_constant=assumed.fixed_strides,
         shape_constant=assumed.fixed_extents,
         stride_divisible_by=assumed.strides,
         shape_divisible_by=assumed.extents,
         base_addr_divisible_by=assumed.base,
     )
-
-
-def _repeats(view: ArrayView) -> bool:
-    """Whether an array has the same element at several places, as broadcast arrays have."""
-    return any(step == 0 and extent > 1 for extent, step in zip(view.shape, view.strides, strict=True))
-
-
-def _overlaps(views: Sequence[ArrayView | None]) -> list[tuple[int, int]]:
-    """The pairs of arguments, by number, whose arrays share memory."""
-    bounds = [(number, *view.bounds) for number, view in enumerate(views) if view is not None]
-    return [
-        (first, second)
-        for (first, low, high), (second, begin, end) in combinations(bounds, 2)
-        if low < end and begin < high
-    ]

@@ -1,6 +1,7 @@
 """Launching a compiled kernel with arrays: on the simulated GPU, or on a real one.
 
 kernel[grid](a, b, 3) ──arguments──▶ pointers, extents, strides, scalars ──▶ runtime ──▶ Result; a and b in place
+kernel[grid]([a, b])  ──a table of them in the device's memory──▶ its pointer and length
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
-from tessera_tools.api.arrays import ArrayView, HostMemory, describe
+from tessera_tools.api.arrays import ArrayTable, ArrayView, HostMemory, describe
 from tessera_tools.diagnostics import error, plain_errors
 from tessera_tools.runtime import Device, Parameter, Result, Scalar, device, lookup_type
 from tessera_tools.runtime.interface import Argument, LaunchOptions
@@ -50,7 +51,7 @@ def grid_of(given: object) -> tuple[int, ...]:
     return found
 
 
-Assigned: TypeAlias = tuple[Parameter, ArrayView | Argument]
+Assigned: TypeAlias = tuple[Parameter, ArrayView | ArrayTable | Argument]
 """A parameter with its value."""
 
 
@@ -72,7 +73,7 @@ class Launcher:
 
         args: one for each parameter, or one for each array: if the kernel's parameters are a pointer, extents and
             strides, as in cuTile, an array supplies all of them, unless they are given, too. Arrays of NumPy, torch,
-            JAX and CuPy are supported.
+            JAX and CuPy are supported. A list of arrays is an argument of a cuTile kernel.
         device: `sim`, `cuda`, or a device of `tessera_tools.device`.
         check: raise FindingsError if the simulated GPU finds an error (a race, an access out of bounds …).
         options: options of the device: on `sim` seed, mode, stats, processes, time_limit …; `stream`, a number or a
@@ -104,7 +105,7 @@ class Launcher:
     ) -> Result:
         kernel = self.kernel
         chosen = _device(device)
-        views = [(p.name, value) for p, value in plan if isinstance(value, ArrayView)]
+        views = [pair for p, value in plan for pair in _views(p, value)]
         for name, view in views:
             if view.on_gpu and chosen.name == "sim":
                 raise error(
@@ -115,11 +116,14 @@ class Launcher:
             chosen.wait_for(stream)
         memory = HostMemory(chosen, [(name, view) for name, view in views if not view.on_gpu])
         values: list[Argument] = []
-        for _, value in plan:
-            if not isinstance(value, ArrayView):
-                values.append(value)
-            else:
+        for parameter, value in plan:
+            if isinstance(value, ArrayTable):
+                addresses = [view.address if view.on_gpu else memory.address(view) for _, view in value.items]
+                values.append(chosen.buffer(value.words(addresses), parameter.name))
+            elif isinstance(value, ArrayView):
                 values.append(value.address if value.on_gpu else memory.pointer(value))
+            else:
+                values.append(value)
         code = kernel.ptx if chosen.name == "sim" else kernel.cubin
         module = chosen.load(code, kernel.manifest, file=f"<ptx of {kernel.source}>")
         result = module.kernel(kernel.name).launch(self.grid, values, **options)
@@ -133,6 +137,13 @@ class Launcher:
 
 def _device(given: str | Device) -> Device:
     return device(given) if isinstance(given, str) else given
+
+
+def _views(parameter: Parameter, value: ArrayView | ArrayTable | Argument) -> Sequence[tuple[str, ArrayView]]:
+    """The arrays that an argument consists of, with their names."""
+    if isinstance(value, ArrayTable):
+        return value.items
+    return [(parameter.name, value)] if isinstance(value, ArrayView) else []
 
 
 def _assigned(kernel: Kernel, args: Sequence[object]) -> list[Assigned]:
@@ -149,7 +160,7 @@ def _assigned(kernel: Kernel, args: Sequence[object]) -> list[Assigned]:
     for number, (value, view) in enumerate(given):
         parameter = next(rest)
         if view is None:
-            found.append((parameter, _scalar(parameter, value)))
+            found.append((parameter, value if isinstance(value, ArrayTable) else _scalar(parameter, value)))
             continue
         _check_pointer(kernel, parameter, view)
         found.append((parameter, view))

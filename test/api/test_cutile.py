@@ -6,6 +6,8 @@ import gc
 import inspect
 import re
 import weakref
+from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -204,6 +206,10 @@ def test_a_compiled_kernel_takes_other_arrays_and_numbers(compiled_scale: tt.Ker
     assert np.array_equal(y, 4 * x)
 
 
+class Order(IntEnum):
+    SECOND = 1
+
+
 vector = np.zeros(64, np.float32)
 
 
@@ -224,6 +230,8 @@ vector = np.zeros(64, np.float32)
             "'x': arrays of float32 with 1 dimensions; found float32, (8, 8)",
         ),
         ((vector, 1.0, 2.0), "an array for 'y'"),
+        ((vector, [vector.copy()], 2.0), "an array for 'y'"),
+        ((vector, vector.copy(), [vector]), "a number for 'factor'"),
         ((vector, vector), "takes 4 arguments (x, y, factor, n), or 3 without the constants; found 2"),
     ],
 )
@@ -339,10 +347,49 @@ def test_a_release_without_a_common_version_of_bytecode_is_refused(monkeypatch: 
         tt.compile(scale, "sm_80", args=(x, x, 2.0, 32))
 
 
-def test_lists_are_refused() -> None:
+@pytest.mark.parametrize("number", [np.bool_(True), True, Order.SECOND, np.int64(1)])
+def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    tt.launch(1, scale, (x, y, number, 32))
+    assert np.array_equal(y, x)
+
+
+def test_a_number_that_does_not_fit_is_refused() -> None:
     x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
-    with pytest.raises(tt.DiagnosticError, match="'pair': found a list, expected"):
-        tt.launch(1, add_pair, ([x, x], y, 32))
+    with pytest.raises(tt.DiagnosticError, match="^error: 'factor': 9223372036854775808 does not fit i64$"):
+        tt.launch(1, scale, (x, y, 1 << 63, 32))
+    compiled = tt.compile(scale, "sm_80", args=(x, y, 3, 32))
+    with pytest.raises(
+        tt.DiagnosticError, match="'scale' was compiled for 'factor' of 32 bits; found 2147483648"
+    ):
+        compiled[1](x, y, 1 << 31)
+
+
+def test_an_annotation_of_another_kind_is_refused() -> None:
+    with pytest.raises(
+        tt.DiagnosticError, match="^error: the arguments of the cuTile kernel 'fixed_rows': .*parameter 'x'"
+    ):
+        tt.launch(1, fixed_rows, (3, np.zeros((3, 32), np.float32)))
+    with pytest.raises(
+        tt.DiagnosticError, match="'fixed_rows': .*'x': Axis 0 .* is out of range for an array of rank 0"
+    ):
+        tt.launch(1, fixed_rows, (np.zeros((), np.float32), np.zeros((3, 32), np.float32)))
+
+
+@dataclass(frozen=True)
+class Factor:
+    value: float
+
+
+def test_dataclasses_are_refused() -> None:
+    x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    with pytest.raises(
+        tt.DiagnosticError,
+        match="'factor': found the dataclass Factor, and this release of cuda-tile takes none\nnote: pass a tuple",
+    ):
+        tt.launch(1, scale, (x, y, Factor(2.0), 32))
+    with pytest.raises(tt.DiagnosticError, match="the arguments of the cuTile kernel 'scale': DataclassC"):
+        tt.launch(1, scale, (x, y, 2.0, Factor(2.0)))
 
 
 def test_a_launch_needs_a_grid(compiled_scale: tt.Kernel) -> None:
@@ -363,5 +410,5 @@ def test_a_launch_needs_a_grid(compiled_scale: tt.Kernel) -> None:
 def test_an_integer_has_32_bits_if_they_are_enough_and_no_more_are_annotated(
     number: int, annotation: object, bits: int
 ) -> None:
-    found = _constraint(Leaf("n", annotation, number, None), None, ())
+    found = _constraint(Leaf("n", annotation, number), None, ())
     assert found == ScalarConstraint(ct.int64 if bits == 64 else ct.int32)
