@@ -348,13 +348,22 @@ class Assignment:
 
 
 def _outside_loops(use: OpOperand) -> Operation:
-    """The op before which a conversion for a use is inserted: the outermost loop in which the value does not change."""
+    """The op before which a conversion for a use is inserted: the outermost loop in which the value does not change.
+
+    A conversion may need a barrier of all warpgroups, for which they do not wait while one of them has a turn. It is
+    inserted before the turn if the value is there.
+    """
     place: Operation = use.owner
     home = use.value.owner_block
     while (loop := place.parent_op) is not None and isinstance(loop, LoopLike) and place.parent is not home:
         if home is not None and loop.is_ancestor_of(home.parent_op):
             break
         place = loop
+    op = place.prev_op
+    while op is not None and op is not use.value.defining_op and not isinstance(op, nv_tileas.OrderArrive):
+        if isinstance(op, nv_tileas.OrderWait):
+            return op
+        op = op.prev_op
     return place
 
 

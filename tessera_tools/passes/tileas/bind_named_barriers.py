@@ -57,8 +57,7 @@ class BindNamedBarriers(Pass):
 
     def _bind(self, order: nv_tileas.CreateOrder, function: nv_tileaa.Func, context: PassContext) -> bool:
         # Agents that take turns have barriers of their own to meet at.
-        users = [] if order.agents else order.res.users
-        meeting = next((op for user in users if (op := _meeting(user)) is not None), None)
+        meeting, when = (None, "") if order.agents else _meeting(order, function)
         count = order.groups.value
         taken = _taken(function, order)
         free = [number for number in range(1, NAMED_BARRIERS) if number not in taken]
@@ -70,7 +69,7 @@ class BindNamedBarriers(Pass):
             context.count("bound", count)
             return True
         why = (
-            f"they meet at '{meeting.name}' in each iteration"
+            f"they meet at '{meeting.name}' {when}"
             if meeting is not None
             else f"they need {count} named barriers, and {len(free)} are left"
         )
@@ -102,10 +101,16 @@ def _taken(function: Operation, order: Operation) -> set[int]:
     return found
 
 
-def _meeting(turn: Operation) -> Operation | None:
-    """An op of the loop around a turn at which all warps of the agent may meet."""
-    loop = turn.parent_op
-    for op in loop.walk() if isinstance(loop, scf.For) else ():
-        if OFFSET in op.attributes or not (is_pure(op) or isinstance(op, _APART)):
-            return op
-    return None
+def _meeting(order: nv_tileas.CreateOrder, function: nv_tileaa.Func) -> tuple[Operation | None, str]:
+    """An op at which all warps of the agent may meet, in a loop around a turn or within a turn; and when they do."""
+    for loop in dict.fromkeys(user.parent_op for user in order.res.users):
+        for op in loop.walk() if isinstance(loop, scf.For) else ():
+            if _may_meet(op):
+                return op, "in each iteration"
+    agent = nv_tileas.agent_of(order) or function.body
+    within = nv_tileas.in_turn(agent.entry, order.res)
+    return next((op for op in agent.walk() if op in within and _may_meet(op)), None), "during a turn"
+
+
+def _may_meet(op: Operation) -> bool:
+    return OFFSET in op.attributes or not (is_pure(op) or isinstance(op, _APART))

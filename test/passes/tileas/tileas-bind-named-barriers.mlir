@@ -62,6 +62,28 @@ nv_tileaa.func @meets(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.ke
 
 // -----
 
+// A turn around the end of the loop begins before it.
+// CHECK-LABEL: nv_tileaa.func @before
+// CHECK-NOT: order
+nv_tileaa.func @before(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 12>} {
+  %c0 = arith.constant 0 : i32
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 8] warp_id = [0, 4] {
+  }, {
+    %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+    nv_tileas.async.pipeline.order_wait %o
+    // expected-remark @below {{the 2 consumer warpgroups do not take turns with the tensor cores: they meet at 'nv_tileas.barrier' during a turn}}
+    nv_tileas.barrier
+    scf.for %k = %c0 to %n step %n : i32 {
+      nv_tileas.async.pipeline.order_arrive %o
+      nv_tileas.async.pipeline.order_wait %o
+    }
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  nv_tileaa.return
+}
+
+// -----
+
 // An option asks for them.
 nv_tileaa.func @required(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 12>} {
   %c0 = arith.constant 0 : i32
