@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +31,30 @@ def counted(product: Product) -> str:
     return changed
 
 
+def leaving(text: str) -> str:
+    """The program with a return where K is 0, so that the loop is in a branch."""
+    branch = "%stop = cmpi less_than %ac, %c1, signed : tile<i32> -> tile<i1>\n  if %stop { return } else { }"
+    changed = text.replace("%zero = constant", f"{branch}\n  %zero = constant")
+    assert changed != text
+    return changed
+
+
 @pytest.mark.parametrize("warps", [0, 8])
 @pytest.mark.parametrize("mode", ["late", "early"])
 def test_results(mode: str, warps: int) -> None:
+    check(Product(m=128 if warps else 64, k=32, warps=warps), mode, leaves=False)
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_results_of_a_loop_in_a_branch(mode: str) -> None:
+    check(Product(k=32), mode, leaves=True)
+    check(Product(k=32), mode, leaves=True, tiles=0)
+
+
+def check(product: Product, mode: str, leaves: bool, tiles: int | None = None) -> None:
     rng = np.random.default_rng(fresh_seed())
-    product = Product(m=128 if warps else 64, n=int(rng.choice([32, 64])), k=32, warps=warps)
-    tiles, start = int(rng.integers(1, 8)), int(rng.integers(0, 3))
+    product = replace(product, n=int(rng.choice([32, 64])))
+    tiles, start = int(rng.integers(1, 8)) if tiles is None else tiles, int(rng.integers(0, 3))
     m, n, k = product.m - 9, product.n, tiles * product.k
     a = rng.standard_normal((m, k)).astype(np.float16)
     b = rng.standard_normal(((start + tiles) * product.k, n)).astype(np.float16)
@@ -45,8 +64,16 @@ def test_results(mode: str, warps: int) -> None:
     def arguments(x: np.ndarray) -> list[object]:
         return [x, *(np.int32(v) for v in (*x.shape, x.shape[1]))]
 
+    text = counted(product)
+    assert "wgmma" in compiled(leaving(text) if leaves else text, "sm_90a").ptx
     arrays, result = launch(
-        counted(product), counter, *arguments(a), *arguments(b), *arguments(c), target="sm_90a", mode=mode
+        leaving(text) if leaves else text,
+        counter,
+        *arguments(a),
+        *arguments(b),
+        *arguments(c),
+        target="sm_90a",
+        mode=mode,
     )
     assert not result.findings, result.findings.text("product")
     assert arrays[0][0] == start + tiles

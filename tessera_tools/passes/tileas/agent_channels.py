@@ -17,7 +17,7 @@ from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, bit_width
 from tessera_tools.layout.shared import swizzled
-from tessera_tools.passes.tileas.materialize_pipeline import with_carried
+from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 
 STAGES = 2
 """Numbers under way."""
@@ -68,32 +68,39 @@ def _resolve(
 
 
 def _iterator(op: Operation, pipeline: Value) -> Value:
-    """The iterator at an op, which the loops around it carry, and which is advanced behind it."""
-    loops: list[scf.For] = []
+    """The iterator at an op, which the loops and branches around it carry, and which is advanced behind it."""
+    around: list[scf.For | scf.If] = []
     place: Operation = op
     while not isinstance(outer := place.parent_op, nv_tileas.AgentSwitch):
-        if not isinstance(outer, scf.For):
+        if not isinstance(outer, scf.For | scf.If):
             name = outer.name if outer is not None else "no agent"
-            raise op.error(f"stands in '{name}'; expected loops of scf.for up to its agent")
-        loops.append(outer)
+            raise op.error(f"stands in '{name}'; expected loops of scf.for and branches up to its agent")
+        around.append(outer)
         place = outer
     assert place.parent is not None
     first = Builder.at_start(place.parent, op.location)
     iterator = first.insert(nv_tileas.CreateIterator(pipeline, res=_ITERATOR)).res
-    carrying: list[scf.For] = []
-    for loop in reversed(loops):
-        new = with_carried(loop, [iterator])
-        carrying.append(new)
-        iterator = new.iter_args[-1]
+    carrying: list[tuple[scf.For | scf.If, Value]] = []
+    for outer in reversed(around):
+        if isinstance(outer, scf.For):
+            outer = with_carried(outer, [iterator])
+            iterator = outer.iter_args[-1]
+        else:
+            old, outer = outer, with_results(outer, [_ITERATOR])
+            old.erase()
+        carrying.append((outer, iterator))
     assert op.parent is not None
     advanced = nv_tileas.IncIter(iterator, location=op.location)
     op.parent.insert_after(op, advanced)
     following: Value = advanced.res
-    for loop in reversed(carrying):
-        end = loop.body.entry.last_op
-        assert end is not None
-        end.set_operands([*end.operands, following])
-        following = loop.results[-1]
+    for outer, before in reversed(carrying):
+        for region in outer.regions:
+            end = region.entry.last_op
+            assert end is not None
+            # In the other branch, nothing is sent.
+            runs = region.is_ancestor_of(op.parent.parent)
+            end.set_operands([*end.operands, following if runs else before])
+        following = outer.results[-1]
     return iterator
 
 

@@ -37,9 +37,12 @@ nv_tileaa.func @types(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.ke
 
 nv_tileaa.func @branch(%n: i32, %c: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
   nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
-    scf.if %c {
-      // expected-error @below {{stands in 'scf.if'; expected loops of scf.for up to its agent}}
+    scf.while : () -> () {
+      scf.condition(%c)
+    } do {
+      // expected-error @below {{stands in 'scf.while'; expected loops of scf.for and branches up to its agent}}
       nv_tileas.async.pipeline.send %n, channel = 0 : i32
+      scf.yield
     }
   }, {
     %v = nv_tileas.async.pipeline.receive channel = 0 : i32
