@@ -211,6 +211,9 @@ def agents() -> Iterator[Program]:
         Product(m=128, n=128, a_in="i8"),
         Product(m=128, n=64, b_twice=True),
         Product(m=128, n=64, out="f16", read_back=True),
+        Product(m=128, occupancy=2),
+        Product(m=128, n=128, k=32, occupancy=1),
+        Product(occupancy=4),
     ):
         given = [
             f"{field.name}={getattr(kernel, field.name)}"

@@ -9,6 +9,15 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.target import ExecutionUnit, Feature, Target, UnknownTargetError, lookup
 
+OCCUPANCY = "nv_tileaa.occupancy"
+"""The attribute of a kernel: how many of its CTAs a multiprocessor is to run at once, which limits their registers."""
+
+
+def occupancy_of(function: Operation) -> int:
+    """Returns how many CTAs a multiprocessor is to run at once; 0 if that is open."""
+    value = function.attributes.get(OCCUPANCY)
+    return value.value if isinstance(value, IntegerAttr) else 0
+
 
 def target_of(module: Operation) -> Target:
     """Returns the target of the module. Reports an error if the module does not specify one."""

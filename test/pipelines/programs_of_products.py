@@ -55,6 +55,8 @@ class Product:
 
     warps: int = 0
     """What the program hints at, if it does: `num_worker_warps_per_cta`."""
+    occupancy: int = 0
+    """The same: `occupancy`."""
 
     @property
     def width(self) -> int:
@@ -175,6 +177,11 @@ class Product:
             "return",
         ]
         inside = "\n  ".join(lines)
-        hints = (f"{gpu} = {{num_worker_warps_per_cta = {self.warps}}}" for gpu in ("sm_90", "sm_100"))
-        hint = f"optimization_hints=<{', '.join(hints)}> " if self.warps else ""
+        hints = [
+            f"{gpu} = {{num_worker_warps_per_cta = {self.warps}}}"
+            for gpu in ("sm_90", "sm_100")
+            if self.warps
+        ]
+        hints += [f"default = {{occupancy = {self.occupancy}}}"] if self.occupancy else []
+        hint = f"optimization_hints=<{', '.join(hints)}> " if hints else ""
         return f"entry @product({', '.join(parameters)}) {hint}{{\n  {inside}\n}}\n"

@@ -137,6 +137,14 @@ def test_results(name: str, ragged: bool) -> None:
     check(PRODUCTS[name], ragged, str(rng.choice(["late", "early"])), rng)
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("occupancy", [1, 2, 4])
+def test_results_with_an_occupancy(occupancy: int, target: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    m, n, k = (int(rng.choice(choices)) for choices in ((64, 128), (32, 64, 128), (32, 64)))
+    check(Product(m=m, n=n, k=k, occupancy=occupancy), True, str(rng.choice(["late", "early"])), rng, target)
+
+
 def added(product: Product) -> int:
     """Additions of f32 in a program."""
     return compiled(product.text(), "sm_90a").ptx.count("add.rn.f32")

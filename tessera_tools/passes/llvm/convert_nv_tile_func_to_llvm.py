@@ -25,7 +25,7 @@ from tessera_tools.ir.core import Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, TF32, IndexType, bit_width
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm.tiles import converted
-from tessera_tools.planning.kernel import known_target
+from tessera_tools.planning.kernel import OCCUPANCY, known_target
 from tessera_tools.target import Feature, Target, max_registers_for
 
 
@@ -133,7 +133,7 @@ def kernel_attributes(
     if product > 1 and target.has(Feature.CLUSTER):
         attributes["nvvm.cluster_dim"] = DenseArrayAttr(I32, spec.cluster)
         attributes["nvvm.blocksareclusters"] = UNIT
-    occupancy = function.attributes.get("nv_tileaa.occupancy")
+    occupancy = function.attributes.get(OCCUPANCY)
     if isinstance(occupancy, IntegerAttr):
         registers = (
             max_registers_for(target, threads=threads, blocks=occupancy.value) if occupancy.value > 0 else 0

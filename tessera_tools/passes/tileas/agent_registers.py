@@ -84,9 +84,30 @@ def registers_of_several(
         threads = 32 * WARPS_OF_WARPGROUP * (groups + 1)
         alike = occupancy(target, threads=threads, registers=least).blocks
         for ctas in range(min(most, _MOST_CTAS), max(1, 2 * alike - 1), -1):
-            launched = launched_registers(target, threads, ctas)
-            for producer in (_PRODUCER, _LEAST_PRODUCER):
-                consumer = min((launched * (groups + 1) - producer) // groups // 8 * 8, _MOST_CONSUMER)
-                if consumer >= least and producer < launched < consumer:
-                    return ctas, (producer, consumer)
+            if (registers := exchanged_registers(groups, least, target, ctas)) is not None:
+                return ctas, registers
     return 1, None
+
+
+_BESIDE_SUMS = 24
+"""Registers that ptxas needs at an instruction beside those of the sums that it reads or writes: 18 for tcgen05.ld."""
+
+
+def exchanged_registers(
+    groups: int, least: int, target: Target, ctas: int, sums: int = 0
+) -> tuple[int, int] | None:
+    """Registers of the threads of the producer and of the consumer, of which so many CTAs run on a multiprocessor; None
+    if the consumer's are fewer than `least`, or if there is no exchange.
+
+    sums: registers of one instruction, which ptxas compiles for the registers of the launch.
+    """
+    if not target.has(Feature.SETMAXNREG):
+        return None
+    launched = launched_registers(target, 32 * WARPS_OF_WARPGROUP * (groups + 1), ctas)
+    if launched < sums + _BESIDE_SUMS:
+        return None
+    for producer in (_PRODUCER, _LEAST_PRODUCER):
+        consumer = min((launched * (groups + 1) - producer) // groups // 8 * 8, _MOST_CONSUMER)
+        if consumer >= least and producer < launched < consumer:
+            return producer, consumer
+    return None

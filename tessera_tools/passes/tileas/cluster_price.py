@@ -17,7 +17,6 @@ from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.nv_tileas import allocated_columns
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
@@ -73,7 +72,7 @@ def resident(function: nv_tileaa.Func, target: Target) -> int:
     Several consumer warpgroups of wgmma have all registers.  Else, shared memory or tensor memory decides.
     """
     try:
-        choice = _of_agents(function, target)
+        choice = _asynchronous(function, target)
         loads = [load for product in choice.products for load in product.loads] if choice is not None else []
         if choice is None or not any(isinstance(load, BoxLoad) for load in loads):
             return 0
@@ -96,8 +95,7 @@ def _by_shared_memory(function: nv_tileaa.Func, choice: Choice, target: Target) 
 def _by_columns(choice: Choice, target: Target) -> int:
     if not isinstance(choice, UmmaChoice):
         return _MOST_CTAS
-    columns = allocated_columns([one.type for one in choice.accumulations])
-    return min(_MOST_CTAS, target.tmem_columns // columns)
+    return min(_MOST_CTAS, target.tmem_columns // choice.columns())
 
 
 def step_cycles(function: nv_tileaa.Func, target: Target) -> float:
@@ -105,13 +103,8 @@ def step_cycles(function: nv_tileaa.Func, target: Target) -> float:
     return _price(function, {}, (), target)[0]
 
 
-def _of_agents(function: nv_tileaa.Func, target: Target) -> Choice | None:
-    """The products of agents.  An occupancy fixes the registers of all threads, so that there are none."""
-    return None if "nv_tileaa.occupancy" in function.attributes else _asynchronous(function, target)
-
-
 def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Blocks | None:
-    found = _of_agents(function, target)
+    found = _asynchronous(function, target)
     if timing(target) is None or found is None or not found.products:
         return None
     products = found.products

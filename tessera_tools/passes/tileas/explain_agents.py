@@ -19,6 +19,7 @@ from tessera_tools.planning.shared_memory import tile_text
 
 if TYPE_CHECKING:
     from tessera_tools.passes.tileas.materialize_schedule import Kernel
+    from tessera_tools.passes.tileas.pipeline_plan import PipelinePlan
 
 
 def explain_banned(function: nv_tileaa.Func, banned: Iterable[Missed], context: PassContext) -> None:
@@ -115,6 +116,14 @@ def explain_registers(
             f"consumer {registers[1]}"
         )
         context.passed(function, text, "registers", "schedule")
+
+
+def explain_hint(function: nv_tileaa.Func, kernel: PipelinePlan, context: PassContext) -> None:
+    """A remark on the hint `occupancy` of a kernel with agents that fewer CTAs follow."""
+    if kernel.not_followed:
+        followed = f"is followed by {kernel.resident} CTAs" if kernel.is_hinted else "is not followed"
+        text = f"the hint occupancy = {kernel.hinted} {followed}: {kernel.not_followed}"
+        context.failed(function, text, "occupancy", "schedule")
 
 
 def explain_refused_umma(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:

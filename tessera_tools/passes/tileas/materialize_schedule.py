@@ -42,6 +42,7 @@ from tessera_tools.passes.tileas.converter import Converter
 from tessera_tools.passes.tileas.explain_agents import (
     explain_banned,
     explain_fillers,
+    explain_hint,
     explain_refusal,
     explain_refused_load,
     explain_registers,
@@ -69,7 +70,7 @@ from tessera_tools.passes.tileas.products import (
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.scheduled_block import reorder
 from tessera_tools.passes.tileas.streams import choose_streams, has_loads_in_loops
-from tessera_tools.planning.kernel import kernels_with
+from tessera_tools.planning.kernel import OCCUPANCY, kernels_with, occupancy_of
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
@@ -135,6 +136,7 @@ class MaterializeSchedule(Pass):
             explain_staged(function, staged, context)
             explain_stages(kernel, context)
             explain_registers(function, kernel.resident, kernel.registers, context)
+            explain_hint(function, kernel, context)
         return bool(begun)
 
 
@@ -170,6 +172,7 @@ class Kernel(PipelinePlan):
         self.deepened = False
         self.resident, self.registers = 1, choice.registers if choice.products else None
         """CTAs on a multiprocessor, and how they share its registers."""
+        self.hinted, self.not_followed = occupancy_of(function), ""
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -227,12 +230,10 @@ class Kernel(PipelinePlan):
 
     def begin(self) -> tuple[list[Operation], Builder]:
         """Split the kernel and declare its pipelines; what is not the producer's, and a builder before the end."""
-        if "nv_tileaa.occupancy" in self.function.attributes:
-            raise Missed(
-                self.function,
-                "has an occupancy hint, which fixes the register count of all threads",
-                "remove the hint",
-            )
+        if self.choice.products:
+            self.function.attributes.pop(OCCUPANCY, None)
+        if self.is_hinted:
+            self.function.attributes[OCCUPANCY] = i32(self.resident)
         end = self.top.last_op
         assert end is not None
         own = self.split()
@@ -256,7 +257,7 @@ class Kernel(PipelinePlan):
         agents.append((consumer, self.warps, many))
         warps = [one[1] for one in agents]
         if self.resident > 1:
-            self.function.attributes["nv_tileaa.occupancy"] = i32(self.resident)
+            self.function.attributes[OCCUPANCY] = i32(self.resident)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],

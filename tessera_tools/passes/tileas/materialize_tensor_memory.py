@@ -46,6 +46,7 @@ from tessera_tools.passes.tileas.box_stages import (
 )
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
+    explain_hint,
     explain_pairs,
     explain_refused_umma,
     explain_staged,
@@ -131,6 +132,7 @@ class MaterializeTensorMemory(Pass):
             explain_staged(function, staged, context)
             explain_stages(kernel, context)
             explain_sums(function, context)
+            explain_hint(function, kernel, context)
             explain_pairs(function, kernel.not_in_pairs, context)
             changed = True
         return changed
@@ -292,7 +294,7 @@ class TensorKernel(Kernel):
             op.detach()
             consumer.append(op)
         small = [self.producers, *(1 for _ in multipliers)]
-        few, many = self.choice.registers or (0, 0)
+        few, many = (self.registers if self.is_hinted else self.choice.registers) or (0, 0)
         others = [(warps, few) for warps in small] + [
             (one.warps, self.corrector_registers) for one in self.correctors
         ]

@@ -42,7 +42,7 @@ from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, axes_of, box
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.missed import Missed, place_of
 from tessera_tools.planning.accesses import access_vector, layout_axis
-from tessera_tools.planning.kernel import kernels_with
+from tessera_tools.planning.kernel import kernels_with, occupancy_of
 from tessera_tools.planning.shared_memory import ALIGN, allocate, best_store, conversion_plan, store_atom
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
@@ -246,12 +246,13 @@ class _Kernel:
             return occupancy(self.target, threads=32 * spec.num_warps, registers=0, shared=shared).blocks
 
         fits = total + gap <= self.target.max_shared_per_block
-        # Agents with setmaxnreg use the whole register file: there is one CTA at a time.
+        # Agents with setmaxnreg use the whole register file, by one CTA or as many as the plan says.
         agents = any(isinstance(op, nv_tileas.AgentSwitch) and op.registers for op in self.function.walk())
+        enough = max(1, occupancy_of(self.function)) if agents else ENOUGH_BLOCKS
         # With the conversions, no more CTAs fit now: what these take is seldom needed, and takes long to find.
-        is_less = not agents and blocks(total) < min(ENOUGH_BLOCKS, blocks(others))
+        is_less = blocks(total) < min(enough, blocks(others))
         if is_less:
-            is_less = blocks(total) < min(ENOUGH_BLOCKS, blocks(allocate(self.function, self.target).total))
+            is_less = blocks(total) < min(enough, blocks(allocate(self.function, self.target).total))
         if not fits or is_less:
             raise Missed(
                 plans[-1].store,

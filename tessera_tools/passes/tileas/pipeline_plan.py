@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.passes.tileas.agent_registers import registers_of_several
+from tessera_tools.passes.tileas.agent_registers import exchanged_registers, registers_of_several
+from tessera_tools.passes.tileas.agent_schedule import OTHER_REGISTERS
 from tessera_tools.passes.tileas.box_stages import Pipeline
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.overlap import Schedules
+from tessera_tools.passes.tileas.precision import sums_of
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
 from tessera_tools.target import Target
@@ -26,6 +28,10 @@ class PipelinePlan:
     deepened: bool
     resident: int
     registers: tuple[int, int] | None
+    hinted: int
+    """CTAs on a multiprocessor for which the hint `occupancy` asks; 0 without one."""
+    not_followed: str
+    """Why there are not as many; "" if there are."""
 
     def group(self) -> list[Pipeline]:
         """Create the pipelines, with as many stages as fit."""
@@ -46,10 +52,22 @@ class PipelinePlan:
         looped = [p for p in found if p.block is not self.function.body.entry]
         held = sum(p.bytes for p in found if p not in looped)
         held += sum(product.staged_bytes for product in self.choice.products)
-        room = pipeline_room(self.target) - held
         each = sum(p.bytes for p in looped)
-        stages = min(self.choice.stages, room // each) if each else 1
-        if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
+        self.schedules = Schedules.read(self.choice)
+        scheduled = {
+            p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or FEWEST_STAGES
+            for p in looped
+        }
+        self.follow_hint(held + sum(scheduled[p] * p.bytes for p in looped))
+        ctas = self.resident
+        room = pipeline_room(self.target) - ctas * held
+        stages = min(self.choice.stages, room // ctas // each) if each else 1
+        if (
+            ctas == 1
+            and each
+            and stages < FEWEST_STAGES
+            and FEWEST_STAGES * each <= room + pipeline_reserve(self.target)
+        ):
             room = FEWEST_STAGES * each
             stages = FEWEST_STAGES
         if not each and held > self.target.max_shared_per_block:
@@ -67,12 +85,11 @@ class PipelinePlan:
         for pipeline in looped:
             pipeline.stages = stages
         self.room = room
-        self.schedules = Schedules.read(self.choice)
         depths = {
             p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or p.stages
             for p in looped
         }
-        if sum(depths[p] * p.bytes for p in looped) > room:
+        if sum(depths[p] * p.bytes for p in looped) > room // ctas:
             self.schedules = Schedules()
         else:
             for pipeline in looped:
@@ -81,12 +98,48 @@ class PipelinePlan:
             self.deepen(looped)
         return found
 
+    @property
+    def is_hinted(self) -> bool:
+        """Whether several CTAs share a multiprocessor because a hint says so."""
+        return self.hinted > 1 and self.resident > 1
+
+    def follow_hint(self, needed: int) -> None:
+        """Divide the registers among as many CTAs as the hint asks for, or as fit with `needed` bytes of shared memory
+        each."""
+        if not self.choice.products:
+            return
+        for ctas in range(self.hinted, 1, -1):
+            registers = self.registers_of_hint(ctas)
+            room, columns = pipeline_room(self.target) // ctas, self.choice.columns()
+            if self.choice.has_other_agents:
+                why = "agents beside its consumer compute, and need the registers of a multiprocessor"
+            elif ctas * columns > self.target.tmem_columns:
+                why = f"its sums take {columns} of {self.target.tmem_columns} columns of tensor memory"
+            elif needed > room:
+                why = f"its pipelines take {needed} bytes of shared memory, and a CTA would have {room}"
+            elif registers is None:
+                why = "a thread of its consumer needs more registers than it would have"
+            else:
+                self.resident, self.registers = ctas, registers
+                return
+            self.not_followed = self.not_followed or why
+
+    def registers_of_hint(self, ctas: int) -> tuple[int, int] | None:
+        """Registers of the threads of the producer and of the consumer for so many CTAs; None if the consumer needs
+        more."""
+        sums = [sums_of(p.dot, self.choice.groups, p.sliced) for p in self.choice.products]
+        least = self.schedules.registers or sum(sums) + OTHER_REGISTERS
+        groups = self.choice.groups * self.choice.consumers
+        return exchanged_registers(groups, least, self.target, ctas, max(sums))
+
     def share_registers(self, needed: int) -> None:
         """Divide the registers among as many CTAs as fit with `needed` bytes of shared memory each."""
+        if self.is_hinted:
+            return
         least, products = self.schedules.registers, self.choice.products
         alone = self.choice.consumers == 1 and not self.choice.by_threads and not self.choice.converter
         if least and alone and all(self.schedules.has(p.dot) for p in products):
-            most = self.room // needed
+            most = 1 if self.hinted == 1 else self.room // needed
             self.resident, registers = registers_of_several(self.choice.groups, least, self.target, most)
             self.registers = registers or self.registers
 
@@ -101,7 +154,7 @@ class PipelinePlan:
             return
         # Several warpgroups of consumers have all registers of a multiprocessor.
         several = self.resident > 1 or self.choice.groups * self.choice.consumers > 1
-        ctas = self.resident if several else max(1, self.room // needed)
+        ctas = self.resident if several or self.hinted == 1 else max(1, self.room // needed)
         most = self.schedules.most or MOST_DEPTH
         while True:
             more = [p for p in looped if p.stages < most and not p.converted]

@@ -178,6 +178,15 @@ class Choice:
         return any(is_by_threads(load) for product in self.products for load in product.loads)
 
     @property
+    def has_other_agents(self) -> bool:
+        """Whether an agent beside the consumer computes."""
+        return self.by_threads or self.converter is not None
+
+    def columns(self) -> int:
+        """The columns of tensor memory that the sums take."""
+        return 0
+
+    @property
     def converter(self) -> ConverterPlan | None:
         """The agent that computes factors."""
         if not any(isinstance(load, ConvertedFill) for product in self.products for load in product.loads):

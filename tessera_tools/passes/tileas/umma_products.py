@@ -24,6 +24,7 @@ from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import (
     TensorAttr,
     TmemType,
+    allocated_columns,
     operand_layout,
     umma_layout,
 )
@@ -280,8 +281,19 @@ class UmmaChoice(Choice):
     """Parts of the rows whose products have pipelines of their own, with a consumer warpgroup each."""
 
     @property
+    def has_other_agents(self) -> bool:
+        return super().has_other_agents or self._is_corrected
+
+    def columns(self) -> int:
+        return allocated_columns([one.type for one in self.accumulations])
+
+    @property
+    def _is_corrected(self) -> bool:
+        return any(one.correction is not None for one in self.accumulations)
+
+    @property
     def _registers(self) -> tuple[int, int]:
-        if any(one.correction is not None for one in self.accumulations):
+        if self._is_corrected:
             return _CORRECTED[self.parts]
         return _REGISTERS[self.groups]
 

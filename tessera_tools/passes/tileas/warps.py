@@ -61,12 +61,12 @@ def choose_warps(function: Operation, target: Target, ctas: int = 1) -> Warps:
             return Warps(hinted, "as set by the hint num_worker_warps_per_cta")
         unfollowed = f"num_worker_warps_per_cta = {hinted} is ignored: expected a power of two up to {most}"
     tiles = [
-        (result, result.type)
+        result.type
         for op in function.walk()
         for result in op.results
         if isinstance(result.type, RankedTensorType)
     ]
-    registers = max((_registers(t) for value, t in tiles if _is_in_registers(value)), default=0) // ctas
+    registers = largest_tile(function) // ctas
     products = [op for op in function.walk() if isinstance(op, nv_tileaa.Dot)]
     warps = 1
     if products:
@@ -88,13 +88,26 @@ def choose_warps(function: Operation, target: Target, ctas: int = 1) -> Warps:
             warps *= 2
         if warps > few:
             why = _full(registers, few, TILE_REGISTERS)
-    elements = max((t.num_elements for _, t in tiles), default=0) // ctas
+    elements = max((t.num_elements for t in tiles), default=0) // ctas
     fewer = warps
     while warps < most and elements > MOST_ELEMENTS * LANES * warps:
         warps *= 2
     if warps > fewer:
         why = f"with {fewer}, a thread would have more than {MOST_ELEMENTS} elements of a tile of {elements}"
     return Warps(warps, why, unfollowed)
+
+
+def largest_tile(function: Operation) -> int:
+    """Words of 32 bits of the largest tile in registers, in all threads together."""
+    return max(
+        (
+            _registers(result.type)
+            for op in function.walk()
+            for result in op.results
+            if isinstance(result.type, RankedTensorType) and _is_in_registers(result)
+        ),
+        default=0,
+    )
 
 
 def _full(registers: int, warps: int, most: int) -> str:
