@@ -106,6 +106,11 @@ class Target:
     shared_banks: int = 32
 
     @property
+    def is_family(self) -> bool:
+        """Whether its code also runs on the later GPUs of the family (`sm_100f`)."""
+        return self.cpu.endswith("f")
+
+    @property
     def ptx_target(self) -> str:
         """The operand of the PTX `.target` directive and of `ptxas -arch`."""
         return self.cpu

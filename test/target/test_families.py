@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pipelines.programs_of_products import Product
 
 from oracles import require_tool
 from tessera_tools.cli.opt import run as opt
@@ -42,3 +43,14 @@ def test_an_intermediate_module_is_of_the_gpu_and_of_its_family() -> None:
     for name in ("sm_100f", "sm_100a", "sm_100"):
         assert translate(["--mlir-to-ptx", f"--gpu-name={name}"], module).exit_code == 0
     assert b"was lowered for" in translate(["--mlir-to-ptx", "--gpu-name=sm_90"], module).stderr
+
+
+@pytest.mark.parametrize("name", ["sm_100f", "sm_110f"])
+def test_products_of_integers_are_mma_sync(name: str, tmp_path: Path) -> None:
+    """Only sm_100a and sm_110a have tcgen05.mma with .kind::i8."""
+    text = Product("i8", "i32", m=128, k=128, b_t="view").text().encode()
+    assert b"tcgen05.mma" in translate(["--mlir-to-ptx", f"--gpu-name={name[:-1]}"], text).stdout
+    result = translate(["--mlir-to-ptx", f"--gpu-name={name}", "-o", "k.ptx"], text, str(tmp_path))
+    assert result.exit_code == 0, result.stderr.decode()
+    ptx = (tmp_path / "k.ptx").read_text()
+    assert "mma.sync" in ptx and "tcgen05" not in ptx
