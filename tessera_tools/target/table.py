@@ -106,9 +106,9 @@ class Target:
     shared_banks: int = 32
 
     @property
-    def is_family(self) -> bool:
-        """Whether its code also runs on the later GPUs of the family (`sm_100f`)."""
-        return self.cpu.endswith("f")
+    def family_or_name(self) -> str:
+        """What the passes are told: `sm_100f`, which has not all features of sm_100; otherwise the name."""
+        return self.cpu if self.cpu.endswith("f") else self.name
 
     @property
     def ptx_target(self) -> str:

@@ -54,3 +54,18 @@ def test_products_of_integers_are_mma_sync(name: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr.decode()
     ptx = (tmp_path / "k.ptx").read_text()
     assert "mma.sync" in ptx and "tcgen05" not in ptx
+
+
+@pytest.mark.parametrize("stage", ["nv_tileaa", "nv_tileas"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_intermediate_module_is_compiled_for_the_features_of_a_family(stage: str, declared: bool) -> None:
+    """Also one that was lowered for the GPU, or that does not say its target."""
+    text = Product("i8", "i32", m=128, k=128, b_t="view").text().encode()
+    module = opt(["--tessera-pipeline=sm_100a", f"--to={stage}"], text).stdout
+    if not declared:
+        assert b', nv_tileaa.target_spec = "sm_100a"' in module
+        module = module.replace(b', nv_tileaa.target_spec = "sm_100a"', b"")
+    result = translate(["--mlir-to-ptx", "--gpu-name=sm_100f"], module)
+    assert result.exit_code == 0, result.stderr.decode()
+    assert b"mma.sync" in result.stdout and b"tcgen05" not in result.stdout
+    assert b"tcgen05.mma" in translate(["--mlir-to-ptx", "--gpu-name=sm_100a"], module).stdout
