@@ -137,19 +137,22 @@ def _reachable(stages: Sequence[str], names: Sequence[str]) -> str:
 
 
 def begin_lowering(module: Operation, options: Options) -> Stage:
-    """Returns the stage of the module, after writing the target on it if it is an intermediate one without target.
+    """Returns the stage of the module, after writing the target on it if it is an intermediate one without target, or
+    of a GPU whose family is the target.
 
     Raises DiagnosticError if the module was lowered for another target.
     """
     stage = stage_of(module)
     declared = declared_target(module)
     if declared is None and stage not in ("tile", "cuda_tile", "llvm"):
-        module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
+        module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.family_or_name)
     elif declared is not None and declared.rstrip("af") != options.target.name:
         raise module.error(
             f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
             "lower the kernel again from cuda_tile, or specify the GPU that it was lowered for",
         )
+    elif declared is not None and stage != "llvm" and options.target.family_or_name != options.target.name:
+        module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.family_or_name)
     return stage
 
 

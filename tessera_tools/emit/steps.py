@@ -41,7 +41,7 @@ def steps_of(options: Options, stage: Stage) -> list[Step]:
             f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
         )
     return pipeline_for(
-        options.target.name,
+        options.target.family_or_name,
         stage,
         options.num_warps,
         agents,

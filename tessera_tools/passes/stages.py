@@ -216,6 +216,24 @@ def _agreeing_layouts(contents: Contents) -> Iterator[DiagnosticError]:
                     break
 
 
+def _sums_in_flight(contents: Contents) -> Iterator[DiagnosticError]:
+    from tessera_tools.dialects.nv_tileas import AsyncDot, AsyncDotResult, AsyncDotWait
+    from tessera_tools.ir.traits import Terminator
+
+    for ops in contents.kernels.values() if "nv_tileas.async.dot" in contents.names else ():
+        for dot in ops:
+            for user in dot.results[0].users if isinstance(dot, AsyncDot) else ():
+                if (
+                    isinstance(user, AsyncDotWait | AsyncDotResult)
+                    or user.has_trait(Terminator)
+                    or user.regions
+                ):
+                    continue
+                if isinstance(user, AsyncDot) and user.c is dot.results[0]:
+                    continue
+                yield user.error("reads sums in flight; they are complete behind an nv_tileas.async.dot_wait")
+
+
 def _places(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.planning.kernel import known_target
     from tessera_tools.planning.shared_memory import overlaps, recorded
@@ -376,6 +394,7 @@ _LAID_OUT = (
     *_TILEAS,
     Check("every tile has a layout for the kernel's warps", _layouts),
     Check("an op that moves no elements between threads has tiles of one layout", _agreeing_layouts),
+    Check("sums in flight are waited for before they are read", _sums_in_flight),
 )
 _PLACED = (
     *_LAID_OUT,

@@ -404,16 +404,16 @@ def pipeline_for(
     tile_blocks: int = 0,
     arguments: Sequence[str] = (),
 ) -> list[Step]:
-    """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
-    by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
-    of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
-    turns `always`, `never`, or where that takes less time (`auto`); with the agents that `assignment` names
-    (agents_of), or that take less time (`auto`); with tile blocks of as many CTAs as `cluster` says, rows x columns,
-    or hints (`auto`); whose CTAs get one program after another as `persistent` says, or `never`, in the
-    order `raster`; for `large` launches, plan-cta chooses what is left to it (`auto`); with loops split among
-    `split_k` CTAs (1: not; 0: by price, if the launch is known: its `tile_blocks`, and the integers of its `arguments`,
-    `?` for any other)."""
-    steps = PIPELINES[target]
+    """The passes from `stage` down to llvm for a target of the target table (`sm_90`) or a family (`sm_100f`, without
+    what only sm_100a has), for so many warps (0: chosen by the conversion to nv_tileas); with agents where the target
+    has them, by default, and then for so many warpgroups of consumers (0: chosen by the products); with so many stages
+    of loops (0: as many as fit); whose consumers take turns `always`, `never`, or where that takes less time (`auto`);
+    with the agents that `assignment` names (agents_of), or that take less time (`auto`); with tile blocks of as many
+    CTAs as `cluster` says, rows x columns, or hints (`auto`); whose CTAs get one program after another as `persistent`
+    says, or `never`, in the order `raster`; for `large` launches, plan-cta chooses what is left to it (`auto`); with
+    loops split among `split_k` CTAs (1: not; 0: by price, if the launch is known: its `tile_blocks`, and the integers
+    of its `arguments`, `?` for any other)."""
+    steps = PIPELINES[target.removesuffix("f")]
     form = [f"num-warps={num_warps}"] * bool(num_warps) + [f"cluster={cluster}"] * (cluster != "auto")
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     stages = f"num-stages={num_stages}" if num_stages else ""

@@ -53,8 +53,11 @@ from tessera_tools.records import dataclass
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-LOAD, STORE, PRODUCT = 2, 1, 3
-"""Strengths of the preferences of memory accesses and matrix products. The strongest one of a class decides."""
+LOAD, STORE, PRODUCT, IN_FLIGHT = 2, 1, 3, 4
+"""Strengths of the preferences of memory accesses and matrix products. The strongest one of a class decides.
+
+Sums in flight decide over all others: until they are waited for, they cannot be converted.
+"""
 
 MapLayout = Callable[[LinearLayout], LinearLayout]
 
@@ -352,7 +355,7 @@ def _product(op: nv_tileas.Dot, warps: int) -> list[tuple[Value, int, LinearLayo
 @anchored("nv_tileas.async.dot")
 def _async_product(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     a, c = async_layouts(op)
-    return [(op.res, PRODUCT, c), *([(op.a, STORE, a)] if is_tile(op.a) else [])]
+    return [(op.res, IN_FLIGHT, c), *([(op.a, STORE, a)] if is_tile(op.a) else [])]
 
 
 @anchored("nv_tileas.tmem_load")

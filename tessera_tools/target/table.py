@@ -106,6 +106,11 @@ class Target:
     shared_banks: int = 32
 
     @property
+    def family_or_name(self) -> str:
+        """What the passes are told: `sm_100f`, which has not all features of sm_100; otherwise the name."""
+        return self.cpu if self.cpu.endswith("f") else self.name
+
+    @property
     def ptx_target(self) -> str:
         """The operand of the PTX `.target` directive and of `ptxas -arch`."""
         return self.cpu

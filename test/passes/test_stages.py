@@ -421,3 +421,13 @@ def test_the_order_of_passes_on_tile_is_checked_in_a_pipeline_of_the_user() -> N
     text = "builtin.module(tile-performance-annotation,tile-memory-management)"
     said = opt("module {}", f"--pass-pipeline={text}", status=0)
     assert "warning: 'tile-memory-management' must run before 'tile-performance-annotation':" in said
+
+
+def test_sums_in_flight_that_are_read_are_told_of() -> None:
+    text = (Path(__file__).parent / "tileas" / "assign-layouts-sums-in-flight.mlir").read_text()
+    laid_out = run(["--tileas-assign-layouts", "-o", "-"], text.encode(), None).stdout.decode()
+    assert not opt(laid_out, "--tileas-remove-layout-conversions", status=0)
+    read = laid_out.replace("convert_layout %u ", "convert_layout %t ")
+    assert read != laid_out
+    err = opt(read, "--tileas-remove-layout-conversions")
+    assert "'nv_tileas.convert_layout' op reads sums in flight; they are complete behind an nv_tileas" in err

@@ -253,3 +253,81 @@ def test_kernels_without_products_stay_as_they_are() -> None:
         remark.kind == "failed"
         and remark.message == "the option split-k=2 has no effect: the kernel has no products"
     )
+
+
+SEVERAL = """
+entry @kernel(%aP: tile<ptr<f16>>, %dP: tile<ptr<f32>>, %rP: tile<ptr<f32>>) {
+  %aT = make_tensor_view %aP, shape = [64, 256], strides = [256, 1] : tensor_view<64x256xf16, strides=[256,1]>
+  %dT = make_tensor_view %dP, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
+  %rT = make_tensor_view %rP, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
+  %aV = make_partition_view %aT : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>
+  %dV = make_partition_view %dT : partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>
+  %rV = make_partition_view %rT : partition_view<tile=(64), tensor_view<64xf32, strides=[1]>>
+  %c0 = constant <i32: 0> : tile<i32>
+  %c1 = constant <i32: 1> : tile<i32>
+  %c8 = constant <i32: 8> : tile<i32>
+  %noProduct = constant <f32: 0.0> : tile<64x64xf32>
+  %noSum = constant <f32: 0.0> : tile<64xf32>
+  RESULTS = for %k in (%c0 to %c8, step %c1) : tile<i32> iter_values(CARRIED) -> (TYPES) {
+    %a, %at = load_view_tko weak %aV[%c0, %k] : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>, tile<i32> -> tile<64x32xf16>, token
+    %b = permute %a [1, 0] : tile<64x32xf16> -> tile<32x64xf16>
+    %nd = mmaf %a, %b, %cd : tile<64x32xf16>, tile<32x64xf16>, tile<64x64xf32>
+    %f = ftof %a : tile<64x32xf16> -> tile<64x32xf32>
+    %row = reduce %f dim=1 identities=[0.0 : f32] : tile<64x32xf32> -> tile<64xf32> (%x: tile<f32>, %y: tile<f32>) {
+      %z = addf %x, %y : tile<f32>
+      yield %z : tile<f32>
+    }
+    %nr = addf %cr, %row : tile<64xf32>
+    continue NEXT : TYPES
+  }
+  EPILOGUE
+  %ds = store_view_tko weak %o, %dV[%c0, %c0] : tile<64x64xf32>, partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token
+  %rs = store_view_tko weak %r, %rV[%c0] : tile<64xf32>, partition_view<tile=(64), tensor_view<64xf32, strides=[1]>>, tile<i32> -> token
+  return
+}
+"""  # noqa: E501
+"""a · aᵀ and the sums of the rows of a."""
+BY_ROWS = """%r1 = reshape %r : tile<64xf32> -> tile<64x1xf32>
+  %r2 = broadcast %r1 : tile<64x1xf32> -> tile<64x64xf32>"""
+BY_COLUMNS = """%r3 = reshape %r : tile<64xf32> -> tile<1x64xf32>
+  %r4 = broadcast %r3 : tile<1x64xf32> -> tile<64x64xf32>"""
+EPILOGUES = {
+    "alone": "%o = negf %d : tile<64x64xf32>",
+    "rows": f"{BY_ROWS}\n  %o = subf %r2, %d : tile<64x64xf32>",
+    "columns": f"{BY_COLUMNS}\n  %o = subf %r4, %d : tile<64x64xf32>",
+}
+
+
+def several(order: str, epilogue: str) -> str:
+    """The kernel, whose loop carries the product (d) and the sums (r) in this order."""
+    types = {"d": "tile<64x64xf32>", "r": "tile<64xf32>"}
+    starts = {"d": "%noProduct", "r": "%noSum"}
+    text = SEVERAL.replace("RESULTS", ", ".join(f"%{n}" for n in order))
+    text = text.replace("CARRIED", ", ".join(f"%c{n} = {starts[n]}" for n in order))
+    text = text.replace("NEXT", ", ".join(f"%n{n}" for n in order))
+    return text.replace("TYPES", ", ".join(types[n] for n in order)).replace("EPILOGUE", epilogue)
+
+
+@pytest.mark.parametrize("order", ["dr", "rd"])
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+def test_several_sums_are_each_added(epilogue: str, order: str) -> None:
+    """Each CTA gets a part of all of them, also if nothing follows from two of them."""
+    rng = np.random.default_rng(fresh_seed())
+    target, parts = str(rng.choice(["sm_90a", "sm_90", "sm_100a", "sm_120a"])), int(rng.choice([2, 4, 8]))
+    a = rng.integers(-3, 4, (64, 256)).astype(np.float16)
+    rows = a.astype(np.float64).sum(1)
+    added = {"alone": 0.0, "rows": rows[:, None], "columns": rows[None]}[epilogue]
+    text = several(order, EPILOGUES[epilogue])
+    found = launch(text, a, empty("f32", (64, 64)), empty("f32", (64,)), target=target, split_k=parts)[0]
+    np.testing.assert_array_equal(found[1], added - a.astype(np.float64) @ a.T.astype(np.float64))
+    np.testing.assert_array_equal(found[2], rows)
+
+
+def test_sums_that_all_ctas_need_whole_are_refused() -> None:
+    """Of rows and of columns: a CTA has a part of one of them."""
+    both = (
+        f"{BY_ROWS}\n{BY_COLUMNS}\n%p = addf %r2, %r4 : tile<64x64xf32>\n%o = subf %p, %d : tile<64x64xf32>"
+    )
+    for order in ("dr", "rd"):
+        with pytest.raises(DiagnosticError, match="the kernel cannot be split along K"):
+            compiled(several(order, both), "sm_90a", split_k=2)

@@ -31,6 +31,8 @@ class Plan:
         self.why = ""
         self.anchor: tuple[Operation, Value] | None = None
         """The op at which parts are asked for first, and the tile."""
+        self.others: list[nv_tileas.ClusterReduceScatter] = []
+        """Sums of several CTAs whose parts do not follow from that one."""
 
     def of(self, value: Value) -> Blocks:
         """The parts of a tile; whole tiles if nothing has asked for others."""
@@ -129,6 +131,8 @@ class Plan:
                         raise Conflict(op, f"needs another part of {other.type} than the CTA has")
             if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
                 self.check_rows(op)
+            if isinstance(op, nv_tileas.ClusterReduceScatter) and not all(map(any, self.of(op.res))):
+                raise Conflict(op, "gives each CTA of a cluster a part of the sums, where all need the same")
 
     def check_rows(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> None:
         """Raises Conflict if a part has rows that are shorter than an access of a thread."""

@@ -339,6 +339,8 @@ def choose(function: nv_tileaa.Func, count: int, given: Attribute | None) -> Pla
                 plan.spread()
                 if isinstance(later[0], _ANCHORS) and later[1] not in plan.blocks:
                     plan.give(later[1], _seed(later[0], later[1], rows, columns, plan.bits), later[0])
+                    if isinstance(later[0], nv_tileas.ClusterReduceScatter):
+                        plan.others.append(later[0])
             plan.spread()
             plan.check()
         except Conflict as refusal:
@@ -431,7 +433,11 @@ def _price_text(cost: float) -> str:
 def seed(plan: Plan) -> None:
     """Write the conversions at the anchors of a plan."""
     assert plan.anchor is not None
-    op, _ = plan.anchor
+    for op in (plan.anchor[0], *plan.others):
+        _seed_at(op, plan)
+
+
+def _seed_at(op: Operation, plan: Plan) -> None:
     for index, operand in enumerate(list(op.operands)):
         if is_tile(operand) and operand in plan.blocks:
             made = _conversion(operand, plan.blocks[operand], BACKWARD)
