@@ -32,6 +32,11 @@ COMPUTED = AS_A_TILE.replace(
   %same = addi %minus, %twice : tile<1xi32>
   %page = reshape %same""",
 )
+MASKED = BY_POINTER.replace("%place token", "%place, %inside, %c0 token").replace(
+    "tile<ptr<i32>> -> tile<i32>, token", "tile<ptr<i32>>, tile<i1>, tile<i32> -> tile<i32>, token"
+)
+MASKED = "  %inside = cmpi less_than %k, %most, unsigned : tile<i32> -> tile<i1>\n" + MASKED
+"""How cuTile gathers one."""
 
 
 def paged(product: Product, token: str = "%token", load: str = BY_POINTER) -> str:
@@ -69,7 +74,7 @@ def check(
 
 
 LOADS = pytest.mark.parametrize(
-    "load", [BY_POINTER, AS_A_TILE, COMPUTED], ids=["pointer", "tile", "computed"]
+    "load", [BY_POINTER, AS_A_TILE, COMPUTED, MASKED], ids=["pointer", "tile", "computed", "masked"]
 )
 
 

@@ -124,7 +124,16 @@ class Slice:
         the same for whoever loads it whenever: tokens order nothing that writes before or after it."""
         if isinstance(op.res.type, RankedTensorType):
             return True
-        return not isinstance(op, nv_tileas.TiledLoad) and op.mask is None and self.is_unordered(op)
+        if isinstance(op, nv_tileas.TiledLoad) or not self.is_unordered(op):
+            return False
+        return op.mask is None or self.is_computed(op.mask)
+
+    def is_computed(self, value: Value) -> bool:
+        """True if the producer can compute a truth value, from numbers that it has or receives."""
+        if value.type in (I32, I64):
+            return True
+        op = value.defining_op
+        return op is not None and not op.regions and is_pure(op) and all(map(self.is_computed, op.operands))
 
     def is_of_numbers(self, op: Operation) -> bool:
         """True if the producer can compute the tiles that a pure op takes: they have one element, and come from pure
