@@ -14,7 +14,11 @@ from functools import cache
 from tessera_tools.records import dataclass
 from tessera_tools.target.table import Target
 
-__all__ = ["Occupancy", "launched_registers", "max_registers_for", "occupancy"]
+__all__ = ["FEWEST_REGISTERS", "Occupancy", "launched_registers", "max_registers_for", "occupancy"]
+
+
+FEWEST_REGISTERS = 24
+"""The minimum limit of registers of a thread that ptxas accepts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,5 +127,16 @@ def test_buffers_are_used_in_turn_where_they_do_not_fit_side_by_side() -> None:
 def test_a_tile_without_room_for_a_buffer_is_converted_in_parts() -> None:
     """The state has 128 KB."""
     WITHOUT.check("sm_120a")
-    why = "right operand of tile 256x128xtf32 is converted in registers: no buffer of 131072 bytes fits"
-    assert why in remarks(WITHOUT, "sm_120a")
+    why = "right operand of tile 256x128xtf32 is converted part by part: no buffer of 131072 bytes fits"
+    found = remarks(WITHOUT, "sm_120a")
+    assert found.count(why) == 1
+    # Loaded tiles, which have room, keep their buffers.
+    assert found.count("no buffer of") == 1
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_buffers_are_used_in_turn_with_a_number_of_stages(stages: int) -> None:
+    done = translate(
+        ["--mlir-to-llvmir", "--gpu-name=sm_120a", f"--num-stages={stages}", "-"], IN_TURN.text().encode()
+    )
+    assert done.exit_code == 0

@@ -22,6 +22,8 @@ class Attention:
     element: str = "f16"
     causal: bool = False
     """Whether a query sees only keys up to its own number."""
+    occupancy: int = 0
+    """What the program hints at, if it does."""
 
     def text(self) -> str:
         m, n, d, e = self.rows, self.keys, self.width, self.element
@@ -107,7 +109,8 @@ class Attention:
             "return",
         ]
         inside = "\n  ".join(lines)
-        return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {{\n  {inside}\n}}\n"
+        hint = f"optimization_hints=<default = {{occupancy = {self.occupancy}}}> " if self.occupancy else ""
+        return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {hint}{{\n  {inside}\n}}\n"
 
     def _bounds(self) -> list[str]:
         """The number of blocks of keys, and the numbers of the queries."""

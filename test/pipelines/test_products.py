@@ -142,7 +142,11 @@ def test_results(name: str, ragged: bool) -> None:
 def test_results_with_an_occupancy(occupancy: int, target: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     m, n, k = (int(rng.choice(choices)) for choices in ((64, 128), (32, 64, 128), (32, 64)))
-    check(Product(m=m, n=n, k=k, occupancy=occupancy), True, str(rng.choice(["late", "early"])), rng, target)
+    options: list[dict[str, Any]] = [{}, {"launches": "large"}, {"cluster": "2x1"}, {"persistent": "static"}]
+    chosen = options[rng.integers(len(options))]
+    print(m, n, k, chosen)
+    product = Product(m=m, n=n, k=k, occupancy=occupancy)
+    check(product, True, str(rng.choice(["late", "early"])), rng, target, **chosen)
 
 
 def added(product: Product) -> int:

@@ -17,6 +17,7 @@ from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.nv_tileas import allocated_columns
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
@@ -25,6 +26,7 @@ from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice, asynchronous_products
 from tessera_tools.passes.tileas.umma_pairs import CTAS, has_halves
 from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
+from tessera_tools.planning.kernel import occupancy_of
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
@@ -69,7 +71,8 @@ def choose_blocks(function: nv_tileaa.Func, target: Target) -> Blocks | None:
 def resident(function: nv_tileaa.Func, target: Target) -> int:
     """How many CTAs a multiprocessor runs at once, by estimate; 0 if no agent brings factors of products by TMA.
 
-    Several consumer warpgroups of wgmma have all registers.  Else, shared memory or tensor memory decides.
+    Several consumer warpgroups of wgmma have all registers.  Else, shared memory or tensor memory decides, and a hint
+    may ask for fewer.
     """
     try:
         choice = _asynchronous(function, target)
@@ -78,7 +81,8 @@ def resident(function: nv_tileaa.Func, target: Target) -> int:
             return 0
         if not isinstance(choice, UmmaChoice) and choice.groups > 1:
             return 1
-        return max(1, min(_by_shared_memory(function, choice, target), _by_columns(choice, target)))
+        fits = min(_by_shared_memory(function, choice, target), _by_columns(choice, target))
+        return max(1, min(fits, occupancy_of(function) or fits))
     finally:
         unpack_factors(function)
 
@@ -95,7 +99,8 @@ def _by_shared_memory(function: nv_tileaa.Func, choice: Choice, target: Target) 
 def _by_columns(choice: Choice, target: Target) -> int:
     if not isinstance(choice, UmmaChoice):
         return _MOST_CTAS
-    return min(_MOST_CTAS, target.tmem_columns // choice.columns())
+    columns = allocated_columns([one.type for one in choice.accumulations])
+    return min(_MOST_CTAS, target.tmem_columns // columns)
 
 
 def step_cycles(function: nv_tileaa.Func, target: Target) -> float:

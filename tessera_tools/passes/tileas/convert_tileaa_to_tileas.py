@@ -18,17 +18,12 @@ from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE
 from tessera_tools.passes.tileas.heap import free_heap
-from tessera_tools.passes.tileas.warps import choose_warps, largest_tile
+from tessera_tools.passes.tileas.warps import choose_warps
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
 from tessera_tools.planning.kernel import OCCUPANCY, check_tiles, kernels, target_of, unit_of
 from tessera_tools.planning.mma_atoms import is_chained, mma_atom
 from tessera_tools.records import dataclass
-from tessera_tools.target import Feature, Target, max_registers_for
-
-FEWEST_REGISTERS = 24
-"""The minimum register limit that ptxas accepts; a hint that needs fewer registers is ignored."""
-_OTHER_REGISTERS = 48
-"""Registers of a thread for fragments, addresses and numbers beside the largest tile, by estimate."""
+from tessera_tools.target import Feature, Target
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class ConvertTileAAToTileAS(Pass):
                 elif ctas > 1:
                     alone = self.num_warps or choose_warps(function, target).number
                     function.attributes[WARPS_ALONE] = i64(alone)
-            apply_hints(function, target, context)
+            apply_hints(function)
             if not (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)):
                 _tell_of_latencies(function, target, context)
             convert(function, target)
@@ -104,26 +99,11 @@ def _tell_of_latencies(function: nv_tileaa.Func, target: Target, context: PassCo
             context.failed(op, why, "latency", "schedule")
 
 
-def apply_hints(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
-    """Apply the hint `occupancy`: as many CTAs, or, in a kernel with products, as leave a thread registers for the
-    largest tile."""
-    wanted, spec = hint(function, "occupancy"), function.kernel_spec
-    if OCCUPANCY in function.attributes or wanted is None or wanted < 1 or spec is None:
-        return
-    threads = unit_of(function).threads
-    ctas = 1 if CLUSTER_PROGRAMS in function.attributes else prod(spec.cluster)
-    multiplies = any(isinstance(op, nv_tileaa.Dot) for op in function.walk())
-    tile = -(-largest_tile(function) // (threads * ctas)) if multiplies else 0
-    needed = tile + _OTHER_REGISTERS if multiplies else FEWEST_REGISTERS
-    numbers = range(wanted, 0, -1) if multiplies else (wanted,)
-    fits = (n for n in numbers if max_registers_for(target, threads=threads, blocks=n) >= needed)
-    followed = next(fits, 1 if multiplies else 0)
-    if followed:
-        function.attributes[OCCUPANCY] = i32(followed)
-    if followed < wanted:
-        how = f"is followed by {followed} CTA{'s' if followed > 1 else ''}" if followed else "is not followed"
-        text = f"the hint occupancy = {wanted} {how}: a thread needs about {needed} registers"
-        context.failed(function, text, "occupancy", "schedule")
+def apply_hints(function: nv_tileaa.Func) -> None:
+    """Note the hint `occupancy`. Agents follow it (pipeline_plan.py), or, where there are none, hinted_occupancy.py."""
+    wanted = hint(function, "occupancy")
+    if OCCUPANCY not in function.attributes and wanted is not None and wanted >= 1:
+        function.attributes[OCCUPANCY] = i32(wanted)
 
 
 def convert(function: nv_tileaa.Func, target: Target) -> None:

@@ -17,6 +17,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers, insert_fences
 from tessera_tools.passes.tileas.explain import explain_stores
+from tessera_tools.passes.tileas.hinted_occupancy import limit_occupancy
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import OFFSET, allocate, record
 from tessera_tools.records import dataclass
@@ -35,7 +36,7 @@ class InsertBarriers(Pass):
     requires: ClassVar = "layouts, buffers and copies explicit"
     ensures: ClassVar = (
         "every buffer and scratch area has an nv_tileas.offset; barriers stand exactly where tokens or "
-        "shared bytes require them"
+        "shared bytes require them; the hint occupancy of kernels without agents asks for no more CTAs than fit"
     )
     statistics: ClassVar = {
         "inserted": "barriers inserted",
@@ -54,6 +55,7 @@ class InsertBarriers(Pass):
         before = _Placed.of(function)
         allocation = allocate(function, target)
         record(allocation)
+        limit_occupancy(function, allocation.total, target, context)
         inserted, removed = insert_barriers(function, allocation)
         insert_fences(function, allocation)
         before.compare(_Placed.of(function), context)

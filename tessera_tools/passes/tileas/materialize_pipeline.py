@@ -76,10 +76,10 @@ class MaterializePipeline(Pass):
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> bool:
         """Materialize with as many stages as fit in shared memory with the kernel's other buffers, and in less room
         where one stage does not fit.  False if the kernel has no products with operands in memory."""
-        room = _Room()
+        room = _Room(1 if self.num_stages else MOST_STAGES)
         while operands := dot_operands(function, target):
             backup = cast(nv_tileaa.Func, function.clone())
-            smaller = None if self.num_stages else room.smaller([o for block in operands for o in block])
+            smaller = room.smaller([o for block in operands for o in block], target, bool(self.num_stages))
             pipelined = staged = 0
             chosen: list[_Stages] = []
             slow: list[_Detour] = []
@@ -118,14 +118,17 @@ class MaterializePipeline(Pass):
         owners: dict[Hashable, DotOperand] = {}
         direct: dict[Operation, DotOperand] = {}
         buffered: list[DotOperand] = []
+        converted: set[Hashable] = set()
         for operand in operands:
             if room.has(operand):
                 owners.setdefault(operand.tile_key, operand)
                 buffered.append(operand)
                 continue
             if operand.load is None:
-                text = f"is converted in registers: no buffer of {operand.bytes} bytes fits"
-                slow.append(_Detour(operand, text))
+                if operand.tile_key not in converted:
+                    text = f"is converted part by part: no buffer of {operand.bytes} bytes fits"
+                    slow.append(_Detour(operand, text))
+                converted.add(operand.tile_key)
                 continue
             operand.read_directly(direct.get(operand.load))
             if operand.load not in direct:
@@ -205,13 +208,18 @@ class _Room:
         """True if the operand has a buffer."""
         return operand.bytes < (self.computed if operand.load is None else self.loaded)
 
-    def smaller(self, operands: Sequence[DotOperand]) -> _Room | None:
-        """The next choice if this one does not fit; None if there is none."""
-        if self.stages > 1:
+    def smaller(self, operands: Sequence[DotOperand], target: Target, is_fixed: bool) -> _Room | None:
+        """The next choice if this one does not fit; None if there is none.
+
+        is_fixed: an option sets the number of stages.
+        """
+        if self.stages > 1 and any(o.load is not None for o in operands):
             return replace(self, stages=self.stages - 1)
         if not self.each_iteration:
-            return replace(self, stages=MOST_STAGES, each_iteration=True)
+            return replace(self, stages=1 if is_fixed else MOST_STAGES, each_iteration=True)
         buffered = [o for o in operands if self.has(o)]
+        if alone := [o.bytes for o in buffered if o.load is None and o.bytes > target.max_shared_per_block]:
+            return replace(self, stages=1 if is_fixed else MOST_STAGES, computed=min(alone))
         if loaded := [o.bytes for o in buffered if o.load is not None]:
             return replace(self, loaded=max(loaded))
         if computed := [o.bytes for o in buffered]:

@@ -172,7 +172,7 @@ class Kernel(PipelinePlan):
         self.deepened = False
         self.resident, self.registers = 1, choice.registers if choice.products else None
         """CTAs on a multiprocessor, and how they share its registers."""
-        self.hinted, self.not_followed = occupancy_of(function), ""
+        self.hinted, self.is_hinted, self.not_followed = occupancy_of(function), False, ""
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -230,8 +230,7 @@ class Kernel(PipelinePlan):
 
     def begin(self) -> tuple[list[Operation], Builder]:
         """Split the kernel and declare its pipelines; what is not the producer's, and a builder before the end."""
-        if self.choice.products:
-            self.function.attributes.pop(OCCUPANCY, None)
+        self.function.attributes.pop(OCCUPANCY, None)
         if self.is_hinted:
             self.function.attributes[OCCUPANCY] = i32(self.resident)
         end = self.top.last_op

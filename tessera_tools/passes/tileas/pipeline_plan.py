@@ -12,7 +12,7 @@ from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.precision import sums_of
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
-from tessera_tools.target import Target
+from tessera_tools.target import FEWEST_REGISTERS, WARPS_OF_WARPGROUP, Target, max_registers_for
 
 MOST_DEPTH = 5
 """Stages that a pipeline has, if they fit, even if its schedule needs fewer: L2 brings 5 of 16 KB to an SM in 1,900
@@ -30,8 +30,10 @@ class PipelinePlan:
     registers: tuple[int, int] | None
     hinted: int
     """CTAs on a multiprocessor for which the hint `occupancy` asks; 0 without one."""
+    is_hinted: bool
+    """Whether several CTAs share a multiprocessor because the hint says so."""
     not_followed: str
-    """Why there are not as many; "" if there are."""
+    """Why there are not as many as it says; "" if there are."""
 
     def group(self) -> list[Pipeline]:
         """Create the pipelines, with as many stages as fit."""
@@ -54,6 +56,7 @@ class PipelinePlan:
         held += sum(product.staged_bytes for product in self.choice.products)
         each = sum(p.bytes for p in looped)
         self.schedules = Schedules.read(self.choice)
+        # Without a schedule, a pipeline has as many stages as fit, but these at least.
         scheduled = {
             p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or FEWEST_STAGES
             for p in looped
@@ -77,9 +80,10 @@ class PipelinePlan:
                 "use smaller tiles",
             )
         if stages < 1 or (each and stages < FEWEST_STAGES):
+            several = f" with {ctas} CTAs, as the hint occupancy says" if ctas > 1 else ""
             raise Missed(
                 found[0].user,
-                f"has stages of {each} bytes; two of them do not fit in shared memory",
+                f"has stages of {each} bytes; two of them do not fit in shared memory{several}",
                 "use smaller tiles",
             )
         for pipeline in looped:
@@ -98,15 +102,11 @@ class PipelinePlan:
             self.deepen(looped)
         return found
 
-    @property
-    def is_hinted(self) -> bool:
-        """Whether several CTAs share a multiprocessor because a hint says so."""
-        return self.hinted > 1 and self.resident > 1
-
     def follow_hint(self, needed: int) -> None:
         """Divide the registers among as many CTAs as the hint asks for, or as fit with `needed` bytes of shared memory
         each."""
         if not self.choice.products:
+            self.follow_hint_without_products()
             return
         for ctas in range(self.hinted, 1, -1):
             registers = self.registers_of_hint(ctas)
@@ -114,15 +114,30 @@ class PipelinePlan:
             if self.choice.has_other_agents:
                 why = "agents beside its consumer compute, and need the registers of a multiprocessor"
             elif ctas * columns > self.target.tmem_columns:
-                why = f"its sums take {columns} of {self.target.tmem_columns} columns of tensor memory"
+                why = f"its tiles take {columns} of {self.target.tmem_columns} columns of tensor memory"
             elif needed > room:
                 why = f"its pipelines take {needed} bytes of shared memory, and a CTA would have {room}"
             elif registers is None:
                 why = "a thread of its consumer needs more registers than it would have"
             else:
-                self.resident, self.registers = ctas, registers
+                self.resident, self.registers, self.is_hinted = ctas, registers, True
                 return
             self.not_followed = self.not_followed or why
+
+    def follow_hint_without_products(self) -> None:
+        """Follow the hint beside a producer, which has registers of the same limit."""
+        spec = self.function.kernel_spec
+        assert spec is not None
+        threads = 32 * (spec.num_warps + WARPS_OF_WARPGROUP)
+        if self.hinted > 1:
+            if max_registers_for(self.target, threads=threads, blocks=self.hinted) < FEWEST_REGISTERS:
+                raise Missed(
+                    self.function,
+                    f"would have fewer than {FEWEST_REGISTERS} registers for each thread with {self.hinted} CTAs, as "
+                    "the hint occupancy says",
+                    "remove the hint",
+                )
+            self.resident, self.is_hinted = self.hinted, True
 
     def registers_of_hint(self, ctas: int) -> tuple[int, int] | None:
         """Registers of the threads of the producer and of the consumer for so many CTAs; None if the consumer needs
@@ -134,7 +149,7 @@ class PipelinePlan:
 
     def share_registers(self, needed: int) -> None:
         """Divide the registers among as many CTAs as fit with `needed` bytes of shared memory each."""
-        if self.is_hinted:
+        if self.hinted > 1:
             return
         least, products = self.schedules.registers, self.choice.products
         alone = self.choice.consumers == 1 and not self.choice.by_threads and not self.choice.converter

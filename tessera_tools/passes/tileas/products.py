@@ -183,7 +183,7 @@ class Choice:
         return self.by_threads or self.converter is not None
 
     def columns(self) -> int:
-        """The columns of tensor memory that the sums take."""
+        """The columns of tensor memory that sums and factors take, at most."""
         return 0
 
     @property

@@ -285,7 +285,12 @@ class UmmaChoice(Choice):
         return super().has_other_agents or self._is_corrected
 
     def columns(self) -> int:
-        return allocated_columns([one.type for one in self.accumulations])
+        products = [p for p in self.products if isinstance(p, UmmaProduct)]
+        factors = [factor for p in products for factor in p.handed.values()]
+        found = [one.type for one in self.accumulations]
+        found += [f.tensor_type for f in factors if f.is_copied_on or (f.in_tensor and f.shares is None)]
+        found += [scales_type(p.dot, position, self.stages) for p in products for position in p.scales]
+        return allocated_columns(found)
 
     @property
     def _is_corrected(self) -> bool:

@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "pipelines"))
 
 from programs import compiled
+from programs_of_attention import Attention
 from programs_of_products import Product
 
 from tessera_tools.cli.opt import run as run_opt
@@ -115,9 +116,12 @@ def test_a_target_without_a_producer_has_no_consumers(gpu: str) -> None:
 
 # -- occupancy
 
+ATTENTION = Attention(128, 64, 64, occupancy=4)
+"""It takes 64 KB of shared memory on sm_80."""
 
-def resident(product: Product, gpu: str) -> int:
-    """How many CTAs a multiprocessor runs at once, by the limits that the kernel has."""
+
+def resident(product: Product | Attention, gpu: str) -> int:
+    """How many CTAs a multiprocessor runs at once, by threads, registers and shared memory."""
     made = compiled(product.text(), gpu)
     (kernel,) = made.manifest.kernels
     (threads,) = re.findall(r"\.reqntid (\d+)", made.ptx)
@@ -147,6 +151,14 @@ def test_as_many_ctas_as_the_hint_says_fit_on_a_multiprocessor(gpu: str, product
     assert resident(replace(product, occupancy=ctas), gpu) == ctas
 
 
+def test_tensor_memory_holds_factors_too() -> None:
+    """Sums take 256 columns of 512, and the left factor of the second product others."""
+    product = Attention(64, 64, 128, occupancy=2)
+    assert ".maxnreg" not in compiled(product.text(), "sm_100a").ptx
+    _, remarks = translated(product.text(), "--mlir-to-ptx", gpu="sm_100a")
+    assert "= 2 is not followed: its tiles take 512 of 512 columns of tensor memory" in remarks
+
+
 @pytest.mark.parametrize("gpu", ["sm_90a", "sm_100a"])
 def test_one_cta_has_the_shared_memory_of_all(gpu: str) -> None:
     assert resident(Product(m=128, occupancy=2), gpu) == 2
@@ -161,6 +173,8 @@ def test_one_cta_has_the_shared_memory_of_all(gpu: str) -> None:
             Product(m=128, n=128, occupancy=3),
             "= 3 is followed by 2 CTAs: a thread needs about 112 registers",
         ),
+        ("sm_80", Product(occupancy=12), "= 12 is followed by 6 CTAs: a thread needs about 80 registers"),
+        ("sm_80", ATTENTION, "= 4 is followed by 2 CTAs: a CTA takes 65536 bytes of shared memory"),
         (
             "sm_80",
             Product(m=128, n=256, occupancy=2),
@@ -188,9 +202,10 @@ def test_one_cta_has_the_shared_memory_of_all(gpu: str) -> None:
         ),
     ],
 )
-def test_a_remark_says_why_fewer_ctas_follow(gpu: str, product: Product, text: str) -> None:
+def test_a_remark_says_why_fewer_ctas_follow(gpu: str, product: Product | Attention, text: str) -> None:
     _, remarks = translated(product.text(), "--mlir-to-ptx", gpu=gpu)
     assert f"the hint occupancy {text}" in remarks
+    assert remarks.count("the hint occupancy") == 1
 
 
 @pytest.mark.parametrize("gpu", ["sm_80", "sm_90a", "sm_100a"])
@@ -198,8 +213,7 @@ def test_no_remark_on_an_occupancy_that_is_followed(gpu: str) -> None:
     assert "occupancy" not in translated(Product(occupancy=2).text(), "--mlir-to-ptx", gpu=gpu)[1]
 
 
-def test_an_elementwise_kernel_that_cannot_follow_has_all_registers() -> None:
-    """32 CTAs of 128 threads would have 16 registers each, fewer than ptxas accepts."""
+def test_no_more_ctas_follow_than_have_threads() -> None:
     text = """
 entry @add(%p: tile<ptr<f32>>) optimization_hints=<default = {occupancy = 32}> {
   %i = iota : tile<1024xi32>
@@ -213,5 +227,52 @@ entry @add(%p: tile<ptr<f32>>) optimization_hints=<default = {occupancy = 32}> {
 }
 """
     ptx, remarks = translated(text, "--mlir-to-ptx", gpu="sm_80")
-    assert ".maxnreg" not in ptx
-    assert "the hint occupancy = 32 is not followed: a thread needs about 24 registers" in remarks
+    assert ".maxnreg 32" in ptx
+    assert "the hint occupancy = 32 is followed by 16 CTAs: a CTA has 128 threads" in remarks
+
+
+def sums(occupancy: int) -> str:
+    """Sums of columns, whose tiles of 16 KB a producer brings."""
+    x = "tensor_view<4096x4096xf32, strides=[4096,1]>"
+    tiles, tile = f"partition_view<tile=(64x64), {x}>", "tile<64x64xf32>"
+    return f"""
+entry @sums(%p: tile<ptr<f32>>, %n: tile<i32>) optimization_hints=<default = {{occupancy = {occupancy}}}> {{
+  %a = assume div_by<16>, %p : tile<ptr<f32>>
+  %c0 = constant <i32: 0> : tile<i32>
+  %c1 = constant <i32: 1> : tile<i32>
+  %v = make_tensor_view %a, shape = [4096, 4096], strides = [4096, 1] : {x}
+  %w = make_partition_view %v : {tiles}
+  %none = constant <f32: 0.0> : {tile}
+  %s = for %k in (%c0 to %n, step %c1) : tile<i32> iter_values(%o = %none) -> ({tile}) {{
+    %t, %u = load_view_tko weak %w[%c0, %k] : {tiles}, tile<i32> -> {tile}, token
+    %e = addf %o, %t : {tile}
+    continue %e : {tile}
+  }}
+  %d = store_view_tko weak %s, %w[%c1, %c0] : {tile}, {tiles}, tile<i32> -> token
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize("ctas", [1, 4])
+def test_a_producer_without_products_follows_the_hint(ctas: int) -> None:
+    ptx, remarks = translated(sums(ctas), "--mlir-to-ptx", "--agents=producer")
+    assert "cp.async.bulk.tensor" in ptx
+    assert (".maxnreg 64" in ptx) is (ctas == 4)
+    assert "the hint occupancy" not in remarks
+
+
+def test_a_producer_needs_registers_too() -> None:
+    """Where it may be, but need not, there is none, and as many CTAs as the hint says."""
+    _, errors = translated(sums(12), "--mlir-to-ptx", "--agents=producer")
+    assert (
+        "would have fewer than 24 registers for each thread with 12 CTAs, as the hint occupancy says"
+        in errors
+    )
+    ptx, _ = translated(sums(12), "--mlir-to-ptx")
+    assert ".reqntid 128" in ptx and ".maxnreg 40" in ptx
+
+
+def test_a_hint_may_leave_no_room_for_a_producer() -> None:
+    _, errors = translated(sums(8), "--mlir-to-ptx", "--agents=producer")
+    assert "two of them do not fit in shared memory with 8 CTAs, as the hint occupancy says" in errors
