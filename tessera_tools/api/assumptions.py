@@ -130,11 +130,11 @@ def overlaps(arguments: Sequence[Sequence[ArrayView]]) -> set[tuple[int, int]]:
     """The pairs of arguments, by number, whose arrays share memory; a number twice if arrays of one argument do."""
     bounds = sorted((*view.bounds, number) for number, views in enumerate(arguments) for view in views)
     found: set[tuple[int, int]] = set()
-    open: list[tuple[int, int]] = []
+    begun: list[tuple[int, int]] = []
     for low, high, number in bounds:
         if low == high:
             continue
-        open = [(end, other) for end, other in open if low < end]
-        found |= {(min(number, other), max(number, other)) for _, other in open}
-        open.append((high, number))
+        begun = [(end, other) for end, other in begun if low < end]
+        found |= {(min(number, other), max(number, other)) for _, other in begun}
+        begun.append((high, number))
     return found

@@ -110,6 +110,8 @@ class Assignment:
         """(an op that requested a layout, the class that has another)."""
         self.made: list[tuple[nv_tileas.ConvertLayout, Operation, Value]] = []
         """(a conversion, the op that needs it, the tile before or after it whose layout was chosen)."""
+        self.turning = {op.parent for op in function.walk() if isinstance(op, nv_tileas.OrderWait)}
+        """The blocks in which turns of warpgroups begin."""
 
     def unit(self, op: Operation | None) -> ExecutionUnit:
         """The execution unit of an op; for None, the function's CTA."""
@@ -327,7 +329,10 @@ class Assignment:
         if nv_tileas.layout_of(value.type) == layout:
             return
         conversion = nv_tileas.ConvertLayout(value, res=nv_tileas.with_layout(value.type, layout))  # type: ignore[arg-type]
-        Builder.before(_outside_loops(use)).insert(conversion)
+        place = _outside_loops(use)
+        if place.parent in self.turning:
+            place = _before_turn(place, value)
+        Builder.before(place).insert(conversion)
         self.made.append((conversion, use.owner, value))
         use.set(conversion.results[0])
         self.conversions += 1
@@ -348,19 +353,23 @@ class Assignment:
 
 
 def _outside_loops(use: OpOperand) -> Operation:
-    """The op before which a conversion for a use is inserted: the outermost loop in which the value does not change.
-
-    A conversion may need a barrier of all warpgroups, for which they do not wait while one of them has a turn. It is
-    inserted before the turn if the value is there.
-    """
+    """The op before which a conversion for a use is inserted: the outermost loop in which the value does not change."""
     place: Operation = use.owner
     home = use.value.owner_block
     while (loop := place.parent_op) is not None and isinstance(loop, LoopLike) and place.parent is not home:
         if home is not None and loop.is_ancestor_of(home.parent_op):
             break
         place = loop
+    return place
+
+
+def _before_turn(place: Operation, value: Value) -> Operation:
+    """The begin of the turn in which an op stands, if the value is there; else the op itself.
+
+    A conversion may need a barrier of all warpgroups, for which they do not wait while one of them has a turn.
+    """
     op = place.prev_op
-    while op is not None and op is not use.value.defining_op and not isinstance(op, nv_tileas.OrderArrive):
+    while op is not None and op is not value.defining_op and not isinstance(op, nv_tileas.OrderArrive):
         if isinstance(op, nv_tileas.OrderWait):
             return op
         op = op.prev_op
