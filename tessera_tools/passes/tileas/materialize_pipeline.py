@@ -211,7 +211,7 @@ class _Room:
     def smaller(self, operands: Sequence[DotOperand], target: Target, is_fixed: bool) -> _Room | None:
         """The next choice if this one does not fit; None if there is none.
 
-        is_fixed: an option sets the number of stages.
+        is_fixed: an option sets the number of stages, which loaded tiles have.
         """
         if self.stages > 1 and any(o.load is not None for o in operands):
             return replace(self, stages=self.stages - 1)
@@ -220,9 +220,10 @@ class _Room:
         buffered = [o for o in operands if self.has(o)]
         if alone := [o.bytes for o in buffered if o.load is None and o.bytes > target.max_shared_per_block]:
             return replace(self, stages=1 if is_fixed else MOST_STAGES, computed=min(alone))
-        if loaded := [o.bytes for o in buffered if o.load is not None]:
+        loaded = [o.bytes for o in buffered if o.load is not None]
+        if loaded and not is_fixed:
             return replace(self, loaded=max(loaded))
-        if computed := [o.bytes for o in buffered]:
+        if computed := [o.bytes for o in buffered if o.load is None]:
             return replace(self, computed=max(computed))
         return None
 
