@@ -218,24 +218,20 @@ def _agreeing_layouts(contents: Contents) -> Iterator[DiagnosticError]:
 
 def _sums_in_flight(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileas import AsyncDot, AsyncDotResult, AsyncDotWait
-    from tessera_tools.ir.interfaces import HasFlow
     from tessera_tools.ir.traits import Terminator
 
     for ops in contents.kernels.values() if "nv_tileas.async.dot" in contents.names else ():
-        in_flight: dict[Value, None] = {op.res: None for op in ops if isinstance(op, AsyncDot)}
-        flows = [pair for op in ops if isinstance(op, HasFlow) for pair in op.flow()]
-        while carried := [
-            to for to, found in flows if to not in in_flight and any(v in in_flight for v in found)
-        ]:
-            in_flight.update(dict.fromkeys(carried))
-        for value in in_flight:
-            for user in value.users:
-                waits = isinstance(user, AsyncDotWait | AsyncDotResult)
-                adds = isinstance(user, AsyncDot) and user.c is value
-                if not (waits or adds or user.has_trait(Terminator) or isinstance(user, HasFlow)):
-                    yield user.error(
-                        "reads sums in flight; they are complete behind an nv_tileas.async.dot_wait"
-                    )
+        for dot in ops:
+            for user in dot.results[0].users if isinstance(dot, AsyncDot) else ():
+                if (
+                    isinstance(user, AsyncDotWait | AsyncDotResult)
+                    or user.has_trait(Terminator)
+                    or user.regions
+                ):
+                    continue
+                if isinstance(user, AsyncDot) and user.c is dot.results[0]:
+                    continue
+                yield user.error("reads sums in flight; they are complete behind an nv_tileas.async.dot_wait")
 
 
 def _places(contents: Contents) -> Iterator[DiagnosticError]:
