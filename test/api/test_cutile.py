@@ -117,7 +117,9 @@ def test_the_arguments_are_counted() -> None:
 
 def test_an_argument_of_another_kind_is_refused() -> None:
     x = np.zeros(8, np.float32)
-    with pytest.raises(tt.DiagnosticError, match="'factor': found a str, expected"):
+    with pytest.raises(
+        tt.DiagnosticError, match="'factor': found a str, expected an array, a list of arrays, a number"
+    ):
         tt.launch(1, scale, (x, x, "two", 8))
 
 

@@ -18,6 +18,10 @@ _YIELDS = ("scf.yield", "nv_tileaa.yield")
 _EXITS = ("nv_tileaa.break", "nv_tileaa.continue")
 
 
+def _other_part(op: Operation, value: Value) -> Conflict:
+    return Conflict(op, f"needs another part of {value.type} than the CTA has")
+
+
 class Plan:
     """The parts of the tiles of a function."""
 
@@ -128,11 +132,12 @@ class Plan:
                     continue
                 for other, needed in arm.step(op, value, self.of(value)):
                     if not agree(op, self.of(other), needed):
-                        raise Conflict(op, f"needs another part of {other.type} than the CTA has")
+                        raise _other_part(op, other)
             if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
                 self.check_rows(op)
             if isinstance(op, nv_tileas.ClusterReduceScatter) and not all(map(any, self.of(op.res))):
-                raise Conflict(op, "gives each CTA of a cluster a part of the sums, where all need the same")
+                # All CTAs need the same sums, of which each would get a part.
+                raise _other_part(op, op.res)
 
     def check_rows(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> None:
         """Raises Conflict if a part has rows that are shorter than an access of a thread."""
