@@ -9,13 +9,10 @@ from __future__ import annotations
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.passes.base import PassContext
+from tessera_tools.passes.tileas.agent_schedule import OTHER_REGISTERS
 from tessera_tools.passes.tileas.warps import largest_tile
 from tessera_tools.planning.kernel import OCCUPANCY, occupancy_of, unit_of
 from tessera_tools.target import FEWEST_REGISTERS, Target, occupancy
-
-_OTHER_REGISTERS = 48
-"""Registers of a thread for fragments, addresses and numbers beside the largest tile of a kernel with products, by
-estimate."""
 
 
 def limit_occupancy(function: nv_tileaa.Func, shared: int, target: Target, context: PassContext) -> None:
@@ -25,8 +22,10 @@ def limit_occupancy(function: nv_tileaa.Func, shared: int, target: Target, conte
         return
     threads = unit_of(function).threads
     multiplies = any(isinstance(op, nv_tileas.Dot) for op in ops)
-    needed = -(-largest_tile(function) // threads) + _OTHER_REGISTERS if multiplies else FEWEST_REGISTERS
-    found = occupancy(target, threads=threads, registers=min(needed, 255), shared=shared)
+    needed = -(-largest_tile(function) // threads) + OTHER_REGISTERS if multiplies else FEWEST_REGISTERS
+    found = occupancy(
+        target, threads=threads, registers=min(needed, target.max_registers_per_thread), shared=shared
+    )
     followed = max(1, found.blocks)
     if followed >= wanted:
         return
