@@ -108,16 +108,16 @@ class PipelinePlan:
         if not self.choice.products:
             self.follow_hint_without_products()
             return
+        columns = self.choice.columns()
         for ctas in range(self.hinted, 1, -1):
-            registers = self.registers_of_hint(ctas)
-            room, columns = pipeline_room(self.target) // ctas, self.choice.columns()
+            room = pipeline_room(self.target) // ctas
             if self.choice.has_other_agents:
                 why = "agents beside its consumer compute, and need the registers of a multiprocessor"
             elif ctas * columns > self.target.tmem_columns:
                 why = f"its tiles take {columns} of {self.target.tmem_columns} columns of tensor memory"
             elif needed > room:
                 why = f"its pipelines take {needed} bytes of shared memory, and a CTA would have {room}"
-            elif registers is None:
+            elif (registers := self.registers_of_hint(ctas)) is None:
                 why = "a thread of its consumer needs more registers than it would have"
             else:
                 self.resident, self.registers, self.is_hinted = ctas, registers, True
