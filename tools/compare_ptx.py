@@ -192,6 +192,8 @@ def agents() -> Iterator[Program]:
         Attention(64, 32, 64),
         Attention(128, 128, 128, "bf16", causal=True),
         Attention(256, 128, 64),
+        Attention(causal=True, split=True),
+        Attention(256, 128, 128, "bf16", causal=True, split=True),
         Attention(64, 64, 64, f8),
         Scaled(),
         Scaled(n=64, k=128, scale=e8, block=32),

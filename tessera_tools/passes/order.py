@@ -113,6 +113,9 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     ("convert-tile-to-tileas", "tileas-dynamic-persistent", "only kernels of nv_tileas become persistent"),
     ("convert-tileaa-to-tileas", "tileas-dynamic-persistent", "only kernels of nv_tileas become persistent"),
+    ("tileas-join-loops", "tileas-split-k", "a kernel with two loops of products is not split"),
+    ("tileas-join-loops", "tileas-guard-masks", "it pairs ops of two loops, and a branch hides them"),
+    ("tileas-join-loops", "tileas-schedule", "each loop is scheduled by itself"),
     ("tileas-split-k", "plan-cta", "it decides which part of the sums a CTA has"),
     ("plan-cta", "tileas-dynamic-persistent", "the CTAs of a cluster run the same programs"),
     (

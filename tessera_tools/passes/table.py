@@ -136,6 +136,10 @@ PASSES: dict[str, Row] = {
     ),
     # On nv_tileas
     "plan-cta": Row("tileas.plan_cta:PlanCTA", "propagate CTA related layouts"),
+    "tileas-join-loops": Row(
+        "tileas.join_loops:JoinLoops",
+        "join loops over consecutive ranges that have the same products",
+    ),
     "tileas-split-k": Row(
         "tileas.split_k:SplitK",
         "split loops with products along K over the CTAs of clusters, which add their sums",
@@ -269,6 +273,7 @@ class Step:
     text: str
 
 
+_JOIN = "tileas-join-loops"
 _MASKS = "tileas-guard-masks"
 _SPLIT = "tileas-split-kSPLIT"
 _PERSISTENT = "tileas-dynamic-persistentWANTED"
@@ -281,6 +286,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasFORM"),
     "nv_tileas": (
+        _JOIN,
         _SPLIT,
         "plan-ctaLAUNCHES",
         "tileas-slicing",

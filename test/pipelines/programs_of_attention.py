@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ class Attention:
     """Whether a query sees only keys up to its own number."""
     occupancy: int = 0
     """What the program hints at, if it does."""
+    split: bool = False
+    """Whether a loop without masks comes before that of the blocks that a mask may change."""
 
     def text(self) -> str:
         m, n, d, e = self.rows, self.keys, self.width, self.element
@@ -39,11 +42,7 @@ class Attention:
                 f"%{name}T = make_tensor_view %{name}Q, shape = [%{name}r, {d}], strides = [{d}, 1] : tile<i32> -> {tensor}",
                 f"%{name}V = make_partition_view %{name}T : partition_view<tile=({height}x{d}), {padding}{tensor}>",
             ]
-        view = {
-            name: f"partition_view<tile=({height}x{d}), padding_value = zero, tensor_view<?x{d}x{e}, strides=[{d},1]>>"
-            for name, height in (("q", m), ("k", n), ("v", n))
-        }
-        view["o"] = f"partition_view<tile=({m}x{d}), tensor_view<?x{d}x{e}, strides=[{d},1]>>"
+        view = self._views()
         lines += [
             "%x, %y, %z = get_tile_block_id : tile<i32>",
             "%c0 = constant <i32: 0> : tile<i32>",
@@ -63,11 +62,62 @@ class Attention:
             f"%i1 = reshape %i : tile<{n}xi32> -> tile<1x{n}xi32>",
             "%l1 = reshape %kr : tile<i32> -> tile<1x1xi32>",
             f"%l2 = broadcast %l1 : tile<1x1xi32> -> tile<1x{n}xi32>",
-            f"%for:3 = for %j in (%c0 to %steps, step %c1) : tile<i32> iter_values(%acc = %start, %sum = %nothing, %max = %none) -> ({sums}, {column}, {column}) {{",
+            *self._loops(),
+            f"%by = broadcast %for#1 : {column} -> {sums}",
+            f"%out = divf %for#0, %by : {sums}",
+            f"%result = ftof %out : {sums} -> tile<{m}x{d}x{e}>",
+            f"%done = store_view_tko weak %result, %oV[%x, %c0] token = %token : tile<{m}x{d}x{e}>, {view['o']}, tile<i32> -> token",
+            "return",
+        ]
+        inside = "\n  ".join(lines)
+        hint = f"optimization_hints=<default = {{occupancy = {self.occupancy}}}> " if self.occupancy else ""
+        return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {hint}{{\n  {inside}\n}}\n"
+
+    def _views(self) -> dict[str, str]:
+        """The types of the partition views, by the letter of the operand."""
+        m, n, d, e = self.rows, self.keys, self.width, self.element
+        tensor = f"tensor_view<?x{d}x{e}, strides=[{d},1]>"
+        found = {
+            name: f"partition_view<tile=({height}x{d}), padding_value = zero, {tensor}>"
+            for name, height in (("q", m), ("k", n), ("v", n))
+        }
+        return {**found, "o": f"partition_view<tile=({m}x{d}), {tensor}>"}
+
+    def _loops(self) -> list[str]:
+        """The loop over blocks of keys; or one without masks, and one that goes on with them."""
+        start = ("%start", "%nothing", "%none")
+        if not self.split:
+            return self._loop("%for", "%c0", "%steps", start)
+        return [
+            f"%seen_by_all = addi {'%begin, %c1' if self.causal else '%kr, %c0'} : tile<i32>",
+            "%whole = divi %kr, %cn signed rounding<negative_inf> : tile<i32>",
+            "%earlier = divi %seen_by_all, %cn signed rounding<negative_inf> : tile<i32>",
+            "%point = mini %whole, %earlier signed : tile<i32>",
+            "%limited = mini %steps, %point signed : tile<i32>",
+            "%begun = maxi %c0, %point signed : tile<i32>",
+            *self._loop("%unmasked", "%c0", "%limited", start, masks=False),
+            *self._loop("%for", "%begun", "%steps", [f"%unmasked#{n}" for n in range(3)]),
+        ]
+
+    def _loop(
+        self, name: str, lower: str, upper: str, inits: Sequence[str], *, masks: bool = True
+    ) -> list[str]:
+        m, n, d, e = self.rows, self.keys, self.width, self.element
+        scores, sums, column, view = (
+            f"tile<{m}x{n}xf32>",
+            f"tile<{m}x{d}xf32>",
+            f"tile<{m}x1xf32>",
+            self._views(),
+        )
+        s = "%s" if masks else "%scaled"
+        first = [
+            f"{name}:3 = for %j in ({lower} to {upper}, step %c1) : tile<i32> iter_values(%acc = {inits[0]}, %sum = {inits[1]}, %max = {inits[2]}) -> ({sums}, {column}, {column}) {{",
             f"  %k, %kt = load_view_tko weak %kV[%j, %c0] token = %token : {view['k']}, tile<i32> -> tile<{n}x{d}x{e}>, token",
             f"  %kk = permute %k [1, 0] : tile<{n}x{d}x{e}> -> tile<{d}x{n}x{e}>",
             f"  %qk = mmaf %q, %kk, %zero : tile<{m}x{d}x{e}>, tile<{d}x{n}x{e}>, {scores}",
             f"  %scaled = mulf %qk, %s2 : {scores}",
+        ]
+        masked = [
             "  %first = muli %j, %cn : tile<i32>",
             "  %f1 = reshape %first : tile<i32> -> tile<1x1xi32>",
             f"  %f2 = broadcast %f1 : tile<1x1xi32> -> tile<1x{n}xi32>",
@@ -76,7 +126,9 @@ class Attention:
             f"  %mask = broadcast %in : tile<1x{n}xi1> -> tile<{m}x{n}xi1>",
             *self._causal_mask(),
             f"  %s = select %{'seen' if self.causal else 'mask'}, %scaled, %least : tile<{m}x{n}xi1>, {scores}",
-            f"  %most = reduce %s dim=1 identities=[0xFF800000 : f32] : {scores} -> tile<{m}xf32>",
+        ]
+        rest = [
+            f"  %most = reduce {s} dim=1 identities=[0xFF800000 : f32] : {scores} -> tile<{m}xf32>",
             "  (%left: tile<f32>, %right: tile<f32>) {",
             "    %larger = maxf %left, %right : tile<f32>",
             "    yield %larger : tile<f32>",
@@ -84,7 +136,7 @@ class Attention:
             f"  %most1 = reshape %most : tile<{m}xf32> -> {column}",
             f"  %now = maxf %max, %most1 : {column}",
             f"  %now1 = broadcast %now : {column} -> {scores}",
-            f"  %less = subf %s, %now1 : {scores}",
+            f"  %less = subf {s}, %now1 : {scores}",
             f"  %p = exp2 %less : {scores}",
             f"  %change = subf %max, %now : {column}",
             f"  %factor = exp2 %change : {column}",
@@ -102,15 +154,8 @@ class Attention:
             f"  %new = mmaf %pe, %v, %old : tile<{m}x{n}x{e}>, tile<{n}x{d}x{e}>, {sums}",
             f"  continue %new, %sum1, %now : {sums}, {column}, {column}",
             "}",
-            f"%by = broadcast %for#1 : {column} -> {sums}",
-            f"%out = divf %for#0, %by : {sums}",
-            f"%result = ftof %out : {sums} -> tile<{m}x{d}x{e}>",
-            f"%done = store_view_tko weak %result, %oV[%x, %c0] token = %token : tile<{m}x{d}x{e}>, {view['o']}, tile<i32> -> token",
-            "return",
         ]
-        inside = "\n  ".join(lines)
-        hint = f"optimization_hints=<default = {{occupancy = {self.occupancy}}}> " if self.occupancy else ""
-        return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {hint}{{\n  {inside}\n}}\n"
+        return [*first, *(masked if masks else []), *rest]
 
     def _bounds(self) -> list[str]:
         """The number of blocks of keys, and the numbers of the queries."""

@@ -39,6 +39,9 @@ KERNELS = {
     "d128": Attention(keys=128, width=128, element="bf16"),
     "d64, causal": Attention(keys=128, causal=True),
     "d64, 256 rows": Attention(rows=256),
+    "d128, causal, two loops": Attention(
+        rows=256, keys=128, width=128, element="bf16", causal=True, split=True
+    ),
 }
 
 
@@ -78,6 +81,16 @@ def test_an_agent_of_its_own_changes_the_sums_between_products() -> None:
     (text,) = (one.message for one in told if said in one.message)
     with_agent, without = map(int, re.findall(r"(\d+) (?:cycles|if the consumer)", text))
     assert with_agent < without
+
+
+def test_a_loop_without_masks_and_one_with_them_share_tensor_memory() -> None:
+    """As one loop, which the author splits for the masks: the columns, buffers and instructions are those of one."""
+    one, two = (
+        compiled(Attention(keys=128, causal=True, split=split).text(), TARGET) for split in (False, True)
+    )
+    assert one.manifest.kernels[0].dynamic_shared == two.manifest.kernels[0].dynamic_shared
+    for instruction in ("tcgen05.mma", "tcgen05.ld", "tcgen05.st", "cp.async.bulk.tensor", "mbarrier.init"):
+        assert one.ptx.count(instruction) == two.ptx.count(instruction)
 
 
 def test_two_warpgroups_take_turns() -> None:

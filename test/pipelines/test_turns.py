@@ -28,6 +28,7 @@ KERNELS = {
     "d128": Attention(width=128, keys=128, element="bf16"),
     "few keys": SMALL,
     "divided": Attention(width=64, keys=64),
+    "two loops": Attention(width=64, keys=128, causal=True, split=True),
 }
 
 

@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
-from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
+from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
 from tessera_tools.ir.effects import EffectsOf, Kind, Kinds, is_needed
-from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Terminator
+from tessera_tools.ir.op_keys import op_key
+from tessera_tools.ir.traits import IsolatedFromAbove, Terminator
 from tessera_tools.passes.base import Pass, PassContext
-
-_LARGEST_REGION = 128
-"""Ops with more nested operations than this are not compared: comparing nested regions would be quadratic."""
 
 _READS = frozenset((Kind.READ,))
 
@@ -136,7 +134,7 @@ class _Work:
             return True
         if not effects <= _READS or not op.results:
             return False
-        key = _key(op)
+        key = op_key(op)
         if key is None:
             return False
         found = known.find(key)
@@ -167,50 +165,3 @@ class _Work:
         self.changed = True
         self.effects_of.forget(op)
         op.erase()
-
-
-def _key(op: Operation) -> Hashable | None:
-    """A key that is equal for ops that compute the same value; None if the op is not compared."""
-    operands: tuple[int, ...] = tuple(id(use.value) for use in op.op_operands)
-    if len(operands) > 1 and op.has_trait(Commutative):
-        operands = tuple(sorted(operands))
-    attributes = frozenset(op.attributes.items()) if op.attributes else None
-    types = tuple(r.type for r in op.results)
-    if isinstance(op, UnregisteredOp):
-        return None
-    if not op.regions:
-        return (type(op), operands, attributes, types)
-    size = 0
-    for region in op.regions:
-        if len(region.blocks) > 1:
-            return None
-        for _ in region.walk():
-            size += 1
-            if size > _LARGEST_REGION:
-                return None
-    numbers: dict[Value, int] = {}
-    return (
-        type(op),
-        operands,
-        attributes,
-        types,
-        tuple(_region_key(region, numbers) for region in op.regions),
-    )
-
-
-def _region_key(region: Region, numbers: dict[Value, int]) -> Hashable:
-    """The structure of a region of at most one block; values defined inside are numbered."""
-    parts: list[Hashable] = []
-    for block in region.blocks:
-        for argument in block.arguments:
-            numbers[argument] = -1 - len(numbers)
-        parts.append(tuple(a.type for a in block.arguments))
-        for op in block.operations:
-            operands = tuple(numbers.get(use.value) or id(use.value) for use in op.op_operands)
-            name = op.name if isinstance(op, UnregisteredOp) else type(op)
-            inner = tuple(_region_key(r, numbers) for r in op.regions)
-            attributes = frozenset(op.attributes.items())
-            parts.append((name, operands, attributes, tuple(r.type for r in op.results), inner))
-            for result in op.results:
-                numbers[result] = -1 - len(numbers)
-    return tuple(parts)
