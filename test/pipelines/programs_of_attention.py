@@ -27,20 +27,22 @@ class Attention:
     """What the program hints at, if it does."""
     split: bool = False
     """Whether a loop without masks comes before that of the blocks that a mask may change."""
+    more: int = 0
+    """Elements of a second factor of queries and keys, whose products are added to the scores (MLA)."""
 
     def text(self) -> str:
         m, n, d, e = self.rows, self.keys, self.width, self.element
         scores, sums, column = f"tile<{m}x{n}xf32>", f"tile<{m}x{d}xf32>", f"tile<{m}x1xf32>"
         parameters: list[str] = []
         lines = ["%token = make_token : token"]
-        for name, height in (("q", m), ("k", n), ("v", n), ("o", m)):
-            tensor = f"tensor_view<?x{d}x{e}, strides=[{d},1]>"
+        for name, (height, width) in self._operands().items():
+            tensor = f"tensor_view<?x{width}x{e}, strides=[{width},1]>"
             parameters += [f"%{name}P: tile<ptr<{e}>>", f"%{name}r: tile<i32>"]
             padding = "" if name == "o" else "padding_value = zero, "
             lines += [
                 f"%{name}Q = assume div_by<16>, %{name}P : tile<ptr<{e}>>",
-                f"%{name}T = make_tensor_view %{name}Q, shape = [%{name}r, {d}], strides = [{d}, 1] : tile<i32> -> {tensor}",
-                f"%{name}V = make_partition_view %{name}T : partition_view<tile=({height}x{d}), {padding}{tensor}>",
+                f"%{name}T = make_tensor_view %{name}Q, shape = [%{name}r, {width}], strides = [{width}, 1] : tile<i32> -> {tensor}",
+                f"%{name}V = make_partition_view %{name}T : partition_view<tile=({height}x{width}), {padding}{tensor}>",
             ]
         view = self._views()
         lines += [
@@ -51,6 +53,7 @@ class Attention:
             "%all = divi %kr, %cn signed rounding<positive_inf> : tile<i32>",
             *self._bounds(),
             f"%q, %qt = load_view_tko weak %qV[%x, %c0] token = %token : {view['q']}, tile<i32> -> tile<{m}x{d}x{e}>, token",
+            *self._more("e", "%x"),
             f"%none = constant <f32: 0xFF800000> : {column}",
             f"%least = constant <f32: 0xFF800000> : {scores}",
             f"%nothing = constant <f32: 0.0> : {column}",
@@ -73,15 +76,19 @@ class Attention:
         hint = f"optimization_hints=<default = {{occupancy = {self.occupancy}}}> " if self.occupancy else ""
         return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {hint}{{\n  {inside}\n}}\n"
 
+    def _operands(self) -> dict[str, tuple[int, int]]:
+        """Tiles of the operands: queries, keys, values, result; of the second factors."""
+        tall, wide = (self.rows, self.width), (self.keys, self.width)
+        more = {"e": (self.rows, self.more), "f": (self.keys, self.more)} if self.more else {}
+        return {"q": tall, "k": wide, "v": wide, "o": tall, **more}
+
     def _views(self) -> dict[str, str]:
         """The types of the partition views, by the letter of the operand."""
-        m, n, d, e = self.rows, self.keys, self.width, self.element
-        tensor = f"tensor_view<?x{d}x{e}, strides=[{d},1]>"
-        found = {
-            name: f"partition_view<tile=({height}x{d}), padding_value = zero, {tensor}>"
-            for name, height in (("q", m), ("k", n), ("v", n))
+        return {
+            name: f"partition_view<tile=({height}x{width}), {'' if name == 'o' else 'padding_value = zero, '}"
+            f"tensor_view<?x{width}x{self.element}, strides=[{width},1]>>"
+            for name, (height, width) in self._operands().items()
         }
-        return {**found, "o": f"partition_view<tile=({m}x{d}), {tensor}>"}
 
     def _loops(self) -> list[str]:
         """The loop over blocks of keys; or one without masks, and one that goes on with them."""
@@ -115,7 +122,8 @@ class Attention:
             f"  %k, %kt = load_view_tko weak %kV[%j, %c0] token = %token : {view['k']}, tile<i32> -> tile<{n}x{d}x{e}>, token",
             f"  %kk = permute %k [1, 0] : tile<{n}x{d}x{e}> -> tile<{d}x{n}x{e}>",
             f"  %qk = mmaf %q, %kk, %zero : tile<{m}x{d}x{e}>, tile<{d}x{n}x{e}>, {scores}",
-            f"  %scaled = mulf %qk, %s2 : {scores}",
+            *self._more("f", "%j"),
+            f"  %scaled = mulf %{'sum2' if self.more else 'qk'}, %s2 : {scores}",
         ]
         masked = [
             "  %first = muli %j, %cn : tile<i32>",
@@ -157,6 +165,21 @@ class Attention:
         ]
         return [*first, *(masked if masks else []), *rest]
 
+    def _more(self, name: str, index: str) -> list[str]:
+        """The load of a second factor; of keys, also its products."""
+        if not self.more:
+            return []
+        m, n, more, e = self.rows, self.keys, self.more, self.element
+        shape, scores = f"tile<{m if name == 'e' else n}x{more}x{e}>", f"tile<{m}x{n}xf32>"
+        load = f"%{name}, %{name}t = load_view_tko weak %{name}V[{index}, %c0] token = %token : {self._views()[name]}, tile<i32> -> {shape}, token"
+        if name == "e":
+            return [load]
+        return [
+            load,
+            f"  %ff = permute %f [1, 0] : {shape} -> tile<{more}x{n}x{e}>",
+            f"  %sum2 = mmaf %e, %ff, %qk : tile<{m}x{more}x{e}>, tile<{more}x{n}x{e}>, {scores}",
+        ]
+
     def _bounds(self) -> list[str]:
         """The number of blocks of keys, and the numbers of the queries."""
         if not self.causal:
@@ -192,9 +215,14 @@ class Attention:
         q, k, v = (random(self.element, (n, self.width), rng) for n in (queries, keys, keys))
         out = empty(self.element, (queries, self.width))
         scale = np.float32(np.log2(np.e) / np.sqrt(self.width))
-        args = [x for array in (q, k, v, out) for x in (array, np.int32(array.shape[0]))]
+        more = [random(self.element, (n, self.more), rng) for n in (queries, keys)] if self.more else []
+        args = [x for array in (q, k, v, out, *more) for x in (array, np.int32(array.shape[0]))]
         a, b, c = (decode(self.element, array).astype(np.float64) for array in (q, k, v))
-        scores = a @ b.T * float(scale)
+        scores = a @ b.T
+        if more:
+            left, right = (decode(self.element, array).astype(np.float64) for array in more)
+            scores = scores + left @ right.T
+        scores = scores * float(scale)
         if self.causal:
             scores = np.where(np.arange(queries)[:, None] >= np.arange(keys), scores, -np.inf)
         weights = np.exp2(scores - scores.max(1, keepdims=True))

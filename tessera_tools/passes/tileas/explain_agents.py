@@ -13,7 +13,7 @@ from tessera_tools.passes.tileas.box_stages import Pipeline
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import SIDES, BoxLoad, why_computed
 from tessera_tools.passes.tileas.missed import Missed
-from tessera_tools.passes.tileas.products import AsyncProduct
+from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct
 from tessera_tools.passes.tileas.umma_products import UmmaProduct
 from tessera_tools.planning.shared_memory import tile_text
 
@@ -77,9 +77,12 @@ def explain_staged(
 
 def explain_stages(kernel: Kernel, context: PassContext) -> None:
     """The stages of each pipeline in a loop, and why it has as many."""
-    looped = [one for one in kernel.pipelines if one.stages > 1]
+    looped = kernel.looped
     one_more = sum(one.bytes * (one.stages + 1) for one in looped)
-    if kernel.schedules.products:
+    if any(one.stages == 1 for one in looped):
+        twice = sum(one.bytes * FEWEST_STAGES for one in looped)
+        why = f"two of each would take {twice} bytes of shared memory, and pipelines have {kernel.room}"
+    elif kernel.schedules.products:
         deeper = "more than the schedule needs, because they fit"
         why = deeper if kernel.deepened else "as many as the schedule needs"
     elif looped and looped[0].stages >= kernel.choice.stages:
@@ -89,7 +92,8 @@ def explain_stages(kernel: Kernel, context: PassContext) -> None:
     else:
         why = "as many as are needed"
     for pipeline in looped:
-        text = f"pipeline of {pipeline.stages} stages of {pipeline.bytes} bytes: {why}"
+        stages = "1 stage" if pipeline.stages == 1 else f"{pipeline.stages} stages"
+        text = f"pipeline of {stages} of {pipeline.bytes} bytes: {why}"
         context.passed(pipeline.user, text, "stages", "schedule", function=kernel.function)
 
 

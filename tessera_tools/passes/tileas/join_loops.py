@@ -119,7 +119,8 @@ class _Join:
         """A value of the first loop's body, or a carried one → the same value in the second loop."""
         self.ready: dict[Value, int] = {}
         """A value of a body → the pair behind which it can be computed."""
-        self.bodies: dict[Block, int] = {first.body.entry: 0, second.body.entry: 1}
+        self.bodies = {first.body.entry, second.body.entry}
+        self.order = {op: number for block in self.bodies for number, op in enumerate(block)}
 
     def joined(self) -> scf.For | None:
         """The one loop; None if the loops stay."""
@@ -391,12 +392,7 @@ class _Join:
             if op.parent in self.bodies and value not in mapping.values:
                 found.add(op)
                 work += _used(op)
-        return sorted(found, key=_place)
-
-
-def _place(op: Operation) -> int:
-    assert op.parent is not None
-    return list(op.parent).index(op)
+        return sorted(found, key=self.order.__getitem__)
 
 
 def _used(op: Operation) -> list[Value]:

@@ -74,7 +74,7 @@ from tessera_tools.passes.tileas.umma_products import (
 )
 from tessera_tools.passes.tileas.umma_schedule import assigned_agents, most_stages
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.records import dataclass
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
 
@@ -148,6 +148,8 @@ class Sums:
     """The pipeline."""
     filled: Any = None
     """In the multiplier: the right to fill the stage."""
+    filled_parts: list[Value] = field(default_factory=list[Value])
+    """The same for each part of the rows."""
 
 
 class TensorKernel(Kernel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.passes.tileas.agent_registers import exchanged_registers, registers_of_several
 from tessera_tools.passes.tileas.agent_schedule import OTHER_REGISTERS
@@ -10,7 +12,7 @@ from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.precision import sums_of
-from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice
+from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice, loops_around
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
 from tessera_tools.target import FEWEST_REGISTERS, WARPS_OF_WARPGROUP, Target, max_registers_for
 
@@ -34,6 +36,8 @@ class PipelinePlan:
     """Whether several CTAs share a multiprocessor because the hint says so."""
     not_followed: str
     """Why there are not as many as it says; "" if there are."""
+    looped: list[Pipeline]
+    """The pipelines that loops fill."""
 
     def group(self) -> list[Pipeline]:
         """Create the pipelines, with as many stages as fit."""
@@ -51,10 +55,11 @@ class PipelinePlan:
             known = {load.load for pipeline in found for load in pipeline.loads}
             found += [Pipeline([load], product, True) for load in product.read if load.load not in known]
         found += [Pipeline([load], read=True) for load in self.choice.streams]
-        looped = [p for p in found if p.block is not self.function.body.entry]
+        looped = [p for p in found if loops_around(p.loads[0].load)]
         held = sum(p.bytes for p in found if p not in looped)
         held += sum(product.staged_bytes for product in self.choice.products)
         each = sum(p.bytes for p in looped)
+        self.looped = looped
         self.schedules = Schedules.read(self.choice)
         # Without a schedule, a pipeline has as many stages as fit, but these at least.
         scheduled = {
@@ -73,22 +78,25 @@ class PipelinePlan:
         ):
             room = FEWEST_STAGES * each
             stages = FEWEST_STAGES
+        single = each > 0 and stages < FEWEST_STAGES and self.with_single_stages(looped, held)
         if not each and held > self.target.max_shared_per_block:
             raise Missed(
                 found[0].user,
                 f"has tiles of {held} bytes outside of loops, which do not fit in shared memory",
                 "use smaller tiles",
             )
-        if stages < 1 or (each and stages < FEWEST_STAGES):
+        if not single and (stages < 1 or (each and stages < FEWEST_STAGES)):
             several = f" with {ctas} CTAs, as the hint occupancy says" if ctas > 1 else ""
             raise Missed(
                 found[0].user,
                 f"has stages of {each} bytes; two of them do not fit in shared memory{several}",
                 "use smaller tiles",
             )
+        if single:
+            return found
+        self.room = room
         for pipeline in looped:
             pipeline.stages = stages
-        self.room = room
         depths = {
             p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or p.stages
             for p in looped
@@ -101,6 +109,25 @@ class PipelinePlan:
             self.share_registers(sum(p.stages * p.bytes for p in found))
             self.deepen(looped)
         return found
+
+    def with_single_stages(self, looped: list[Pipeline], held: int) -> bool:
+        """Give each pipeline of a loop one stage, and a second to as many as fit, in the order of their use; False if
+        one of each does not fit, or if a single one is the only one of its loop.
+
+        A single stage is loaded while the threads compute, or while products take others.
+        """
+        room = pipeline_room(self.target) + pipeline_reserve(self.target) - held
+        left = room - sum(p.bytes for p in looped)
+        if left < 0 or self.resident > 1 or not self.choice.products or self.choice.converter is not None:
+            return False
+        for pipeline in looped:
+            pipeline.stages = 1 + (pipeline.bytes <= left)
+            left -= (pipeline.stages - 1) * pipeline.bytes
+        count = Counter(loops_around(p.loads[0].load)[0] for p in looped)
+        if any(p.stages == 1 and count[loops_around(p.loads[0].load)[0]] == 1 for p in looped):
+            return False
+        self.room, self.schedules = room, Schedules()
+        return True
 
     def follow_hint(self, needed: int) -> None:
         """Divide the registers among as many CTAs as the hint asks for, or as fit with `needed` bytes of shared memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product as product_of
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, scales
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.missed import Missed
-from tessera_tools.passes.tileas.products import loops_around
+from tessera_tools.passes.tileas.products import AsyncProduct, loops_around
+from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
@@ -38,9 +40,9 @@ def scales_type(dot: nv_tileas.Dot, position: int, stages: int) -> TmemType:
 
 def reserve(accumulations: list[Accumulation], target: Target) -> int:
     """Give accumulations in loops a second stage, and factors that may be there a stage in tensor memory, if there are
-    columns for it.  Sums that are taken an iteration later are taken before the next ones begin: one stage is enough.
-    Factors of blocks have a stage for each in shared memory.  Returns the most stages of what TMA brings.  Raises
-    Missed if there are not enough columns of tensor memory."""
+    columns for it, and shared memory for the others.  Sums that are taken an iteration later are taken before the next
+    ones begin: one stage is enough.  Factors of blocks have a stage for each in shared memory.  Returns the most stages
+    of what TMA brings.  Raises Missed if there are not enough columns of tensor memory."""
     products = [product for one in accumulations for product in one.products]
     factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
     copied = [f for product in products for f in product.handed.values() if f.is_copied_on]
@@ -48,25 +50,42 @@ def reserve(accumulations: list[Accumulation], target: Target) -> int:
     for factor in copied:
         if factor.before is factor.load and loops_around(factor.load):
             factor.stages = _HANDED_DEPTH
-    for (stages, in_tensor), depth in product_of(_RESERVED, _DEPTHS if brought else _DEPTHS[:1]):
+
+    def columns(stages: int, in_tensor: bool, depth: int) -> int:
+        """The columns of such a choice, which then holds."""
         for factor in factors:
             factor.in_tensor = in_tensor or factor.is_scales or factor.shares is not None
         for one in accumulations:
             once = one.used_first is not None or one.correction is not None
             shared = any(factor.shares is one for factor in factors)
             one.stages = stages if loops_around(one.end) and not (once or shared) else 1
-        columns = sum(one.type.columns for one in accumulations)
-        columns += sum(
+        found = sum(one.type.columns for one in accumulations)
+        found += sum(
             factor.tensor_type.columns for factor in factors if factor.in_tensor and factor.shares is None
         )
-        columns += sum(factor.tensor_type.columns for factor in copied)
-        columns += sum(scales_type(dot, position, depth).columns for dot, position in brought)
-        if columns <= target.tmem_columns:
-            return depth
-    columns = allocated_columns([one.type for one in accumulations])
+        found += sum(factor.tensor_type.columns for factor in copied)
+        return found + sum(scales_type(dot, position, depth).columns for dot, position in brought)
+
+    fitting: list[tuple[int, bool, int]] = []
+    for (stages, in_tensor), depth in product_of(_RESERVED, _DEPTHS if brought else _DEPTHS[:1]):
+        if columns(stages, in_tensor, depth) <= target.tmem_columns:
+            if has_room(products, target):
+                return depth
+            fitting.append((stages, in_tensor, depth))
+    if fitting:
+        columns(*fitting[0])
+        return fitting[0][-1]
+    needed = allocated_columns([one.type for one in accumulations])
     raise Missed(
         accumulations[0].first,
-        f"has sums that take {columns} columns of tensor memory with those of the kernel's other products; "
+        f"has sums that take {needed} columns of tensor memory with those of the kernel's other products; "
         f"{target.name} has {target.tmem_columns}",
         "use smaller tiles",
     )
+
+
+def has_room(products: Sequence[AsyncProduct], target: Target) -> bool:
+    """Whether one stage of all tiles fits in shared memory."""
+    loads = {load.load: load.bytes for product in products for load in (*product.loads, *product.read)}
+    staged = sum(product.staged_bytes for product in products)
+    return sum(loads.values()) + staged <= pipeline_room(target) + pipeline_reserve(target)

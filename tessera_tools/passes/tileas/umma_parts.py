@@ -43,25 +43,25 @@ def may_have_parts(accumulations: list[Accumulation]) -> bool:
 
 
 def share_columns(corrected: Accumulation, accumulations: list[Accumulation]) -> bool:
-    """Put the factors of products whose sums an agent changes into the columns of the sums from which they are
-    computed, one product each in the same iteration; False if that cannot be."""
+    """Put the factor of a product whose sums an agent changes into the columns of the sums from which it is computed in
+    the same iteration; False if that cannot be."""
     others = [one for one in accumulations if one is not corrected]
-    if len(corrected.products) != 1 or len(others) != 1 or len(others[0].products) != 1:
+    if len(corrected.products) != 1 or len(others) != 1:
         return False
     product, scores = corrected.products[0], others[0]
     if list(product.handed) != [0] or not product.handed[0].may_be_in_tensor:
         return False
-    factor, source = product.handed[0], scores.products[0]
+    factor, source = product.handed[0], scores.last
     type = factor.type
     if (
-        source.handed
+        any(one.handed for one in scores.products)
         or scores.loop is not None
         or not scores.starts_from_zero
-        or source.dot.parent is not product.dot.parent
+        or source.parent is not product.dot.parent
         or factor.before is not product.dot
         or not isinstance(product.dot.parent_op, scf.For)
-        or source.dot not in computed_from([factor.value])
-        or type.shape[1] * bit_width(type.element) > 32 * source.dot.c.type.shape[1]
+        or source not in computed_from([factor.value])
+        or type.shape[1] * bit_width(type.element) > 32 * source.c.type.shape[1]
     ):
         return False
     factor.shares = scores
@@ -88,8 +88,9 @@ def start_parts(
     kernel, dot = multiplier.kernel, product.dot
     one = multiplier.by_dot[dot]
     location = dot.location
+    begins, ends = product is one.of.products[0], product is one.of.products[-1]
     handed = [p for p in kernel.handed_before.get(dot, ()) if p in multiplier.pipelines]
-    sharing = multiplier.sharing.get(one, [])
+    sharing = multiplier.sharing.get(one, []) if begins else []
     usable = [multiplier.used_from[dot]] if dot in multiplier.used_from else []
     for pipeline in handed:
         for load in pipeline.loads:
@@ -112,18 +113,17 @@ def start_parts(
             ).res
             for pipeline in (*handed, *usable)
         ]
-        filled = None
-        if one not in kernel.corrected:
+        if begins and one not in kernel.corrected:
             acquired = nv_tileas.ProducerAcquire(
                 one.token, state[one], part=i32(part), res=nv_tileas.ProducerTokenType(), location=location
             )
-            filled = builder.insert(acquired).res
+            one.filled_parts.append(builder.insert(acquired).res)
         multiplier.start_product(product, builder, mapping, state, row=i64(part * LANES))
         for token in tokens:
             builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=location))
-        if filled is not None:
-            builder.insert(nv_tileas.ProducerCommit(filled, location=location))
+        if ends and one not in kernel.corrected:
+            builder.insert(nv_tileas.ProducerCommit(one.filled_parts.pop(0), location=location))
     for pipeline in (*handed, *usable, *sharing):
         state[pipeline] = following(state[pipeline], builder)
-    if one not in kernel.corrected:
+    if ends and one not in kernel.corrected:
         state[one] = following(state[one], builder)

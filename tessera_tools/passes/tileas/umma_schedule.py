@@ -46,6 +46,7 @@ from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.scheduled_loop import AGENT, MOST, ScheduledLoop, is_innermost, values_used
+from tessera_tools.passes.tileas.umma_columns import has_room
 from tessera_tools.passes.tileas.umma_corrections import AT_ONCE, COLUMN_STAGES, CORRECTION
 from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
 from tessera_tools.passes.tileas.umma_products import (
@@ -411,6 +412,8 @@ class TensorSchedule:
     """The sums that an agent of its own changes between products."""
     other: int = 0
     """The interval of their loop with the other agents; 0 if nothing was compared."""
+    is_smaller: bool = False
+    """Whether the tiles do not fit in shared memory with the other agents."""
 
     def interval(self, loop: Operation) -> int:
         """Cycles of an iteration of a loop."""
@@ -424,8 +427,8 @@ def schedule_tensor_memory(
     can be scheduled; None if it has no such products.
 
     agents: `multipliers` leaves the sums of loops to the consumer, `correction` requires an agent that changes them;
-    `auto` takes what has the shorter interval.  most: the maximum number of iterations of a load in flight, 0 for as
-    many as fit.  Raises Missed if agents are required, and none can be.
+    `auto` takes what has the shorter interval, of those whose tiles fit in shared memory.  most: the maximum number of
+    iterations of a load in flight, 0 for as many as fit.  Raises Missed if agents are required, and none can be.
     """
     if not any(isinstance(op, nv_tileas.Dot) for op in function.walk()):
         return None
@@ -439,6 +442,7 @@ def schedule_tensor_memory(
     # A consumer of one warpgroup leaves registers for other CTAs.
     if agents == "multipliers" or (agents == "auto" and choice.groups == 1):
         return plain
+    is_small = has_room(choice.products, target)
     try:
         choice = choose_umma(function, target, "correction")
     except Missed:
@@ -449,6 +453,9 @@ def schedule_tensor_memory(
     changed = TensorSchedule(_scheduled(choice, target, most), sums)
     assert sums.correction is not None
     loop = sums.correction.loop
+    if not is_small and has_room(choice.products, target):
+        changed.is_smaller = True
+        return changed
     changed.other, plain.other = plain.interval(loop), changed.interval(loop)
     better = 0 < changed.interval(loop) < plain.interval(loop)
     return changed if better or agents == "correction" else plain
@@ -470,10 +477,13 @@ def explain_correction(made: TensorSchedule, function: Operation, context: PassC
     if one is not None:
         assert one.correction is not None
         own = made.interval(one.correction.loop)
-        text = (
-            f"an agent changes the sums in tensor memory between products: an iteration takes {own} cycles, and "
-            f"{other} if the consumer carries the sums in registers"
-        )
+        text = f"an agent changes the sums in tensor memory between products: an iteration takes {own} cycles"
+        if made.is_smaller:
+            text += (
+                "; if the consumer carried the sums in registers, the tiles would not fit in shared memory"
+            )
+        elif other:
+            text += f", and {other} if the consumer carries the sums in registers"
         context.passed(one.first, text, "correction", "tensorcore", function=function)
 
 
