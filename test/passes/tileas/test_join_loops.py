@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,3 +156,88 @@ def test_loops_that_stay_two(why: str) -> None:
 def test_loops_without_products_stay_two() -> None:
     text = two().replace(f"mmaf %left, %ty, %old : {DOT}", f"addf %old, %none : tile<{M}x{N}xf32>")
     assert not joined(text, "sm_90a")[1]
+
+
+# -- random bodies
+
+Tile = np.ndarray[Any, Any]
+Step = Callable[[Tile, Tile, Tile, int], Tile]
+"""What a step computes from the tile before it, an older one, the sums, and the counter."""
+INDEX = f"tile<{M}x{N}xi32>"
+SHAPE = f"tile<{M}x{N}xf32>"
+STEPS_OF_A_BODY: dict[str, Step] = {
+    f"%v{{n}} = negf %v{{p}} : {SHAPE}": lambda last, older, old, k: -last,
+    f"%v{{n}} = addf %v{{p}}, %tone : {SHAPE}": lambda last, older, old, k: last + 1,
+    f"%v{{n}} = mulf %v{{p}}, %half : {SHAPE}": lambda last, older, old, k: last * 0.5,
+    f"%v{{n}} = maxf %v{{p}}, %old : {SHAPE}": lambda last, older, old, k: np.maximum(last, old),
+    f"%v{{n}} = addf %v{{p}}, %v{{q}} : {SHAPE}": lambda last, older, old, k: last + older,
+    f"%q{{n}} = reshape %k : tile<i32> -> tile<1x1xi32>\n      %w{{n}} = broadcast %q{{n}} : tile<1x1xi32> -> {INDEX}\n"
+    f"      %x{{n}} = itof %w{{n}} signed : {INDEX} -> {SHAPE}\n      %v{{n}} = subf %v{{p}}, %x{{n}} : {SHAPE}": (
+        lambda last, older, old, k: last - k
+    ),
+}  # fmt: skip
+"""What a body computes of tile `p`, and perhaps of tile `q`, as tile `n`; all numbers are exact in f32."""
+
+
+def random_body(
+    chain: list[tuple[str, int]], kept: list[bool]
+) -> tuple[str, Callable[[Tile, Tile, int], Tile]]:
+    """A chain of steps behind the product, of which some are left out; as text, and as a function."""
+    lines, places = [f"%v0 = mmaf %tx, %ty, %nothing : {DOT}"], [0]
+    for number, ((step, back), is_kept) in enumerate(zip(chain, kept, strict=True), 1):
+        if is_kept:
+            lines.append(step.format(n=number, p=places[-1], q=places[max(0, len(places) - 1 - back)]))
+            places.append(number)
+    lines.append(f"%sum = addf %v{places[-1]}, %old : {SHAPE}")
+
+    def run(product: Tile, old: Tile, k: int) -> Tile:
+        tiles = [product]
+        for (step, back), is_kept in zip(chain, kept, strict=True):
+            if is_kept:
+                older = tiles[max(0, len(tiles) - 1 - back)]
+                tiles.append(STEPS_OF_A_BODY[step](tiles[-1], older, old, k))
+        return tiles[-1] + old
+
+    return "\n      ".join(lines), run
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+def test_random_bodies(target: str) -> None:
+    """What the loops compute behind the same product differs at random places."""
+    rng = np.random.default_rng(fresh_seed())
+    chain = [
+        (str(rng.choice(list(STEPS_OF_A_BODY))), int(rng.integers(0, 4)))
+        for _ in range(int(rng.integers(3, 8)))
+    ]
+    text = two(str(rng.choice(ENDS)), str(rng.choice(STARTS)))
+    text = text.replace(
+        "%fives =",
+        f"%nothing = constant <f32: 0.0> : {SHAPE}\n    %tone = constant <f32: 1.0> : {SHAPE}\n"
+        f"    %half = constant <f32: 0.5> : {SHAPE}\n    %fives =",
+    )
+    runs: list[Callable[[Tile, Tile, int], Tile]] = []
+    for _ in range(2):
+        body, run = random_body(chain, list(rng.random(len(chain)) < 0.7))
+        text = text.replace(f"%new = mmaf %left, %ty, %old : {DOT}", body, 1)
+        runs.append(run)
+    text = text.replace("continue %new,", "continue %sum,")
+    one, is_one = joined(text, target)
+    assert is_one
+    x = rng.integers(-2, 3, (M, K * STEPS)).astype(np.float16)
+    y = rng.integers(-2, 3, (K * STEPS, N)).astype(np.float16)
+    first, middle, last = sorted(int(value) for value in rng.integers(0, STEPS // 2, 3))
+    print(text, first, middle, last)
+    sums = np.zeros((M, N))
+    for k in range(first, last):
+        part = slice(k * K, k * K + K)
+        product = x[:, part].astype(np.float64) @ y[part].astype(np.float64)
+        sums = runs[k >= middle](product, sums, k)
+    given = (
+        x,
+        y,
+        np.zeros((M, N), np.float32),
+        np.zeros(16, np.int32),
+        *map(np.int32, (first, middle, last)),
+    )
+    found, _ = launch(one, *given, target=target)
+    np.testing.assert_array_equal(found[2], sums)
