@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --allow-unregistered-dialect --tileas-join-loops | filecheck %s
 // RUN: tessera-opt %s --allow-unregistered-dialect --tileas-join-loops --mlir-pass-statistics 2>&1 | filecheck %s --check-prefix=STATISTICS
-// STATISTICS: 4 joined
+// STATISTICS: 7 joined
 
 // Two loops over consecutive ranges with the same products are one loop, with a branch where they differ.
 
@@ -122,6 +122,135 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
       scf.yield %p : tensor<64x64xf32>
     }
     %v = scf.for %k = %t to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // Only what the next iteration takes differs.
+  // CHECK-LABEL: @yields
+  // CHECK: scf.for %[[K:[a-z]+]] =
+  // CHECK-NEXT:   %[[P:.*]] = nv_tileas.dot
+  // CHECK-NEXT:   %[[IN:.*]] = arith.cmpi slt, %[[K]], %s : i32
+  // CHECK-NEXT:   %[[C:.*]] = scf.if %[[IN]]
+  // CHECK:          arith.negf %[[P]]
+  // CHECK:        scf.yield %[[C]]
+  // CHECK: "test.use"
+  nv_tileaa.func @yields(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %n = arith.negf %p : tensor<64x64xf32>
+      scf.yield %n : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // A tile that both loops compute between those that one does is not computed again in a branch.
+  // CHECK-LABEL: @twice
+  // CHECK: scf.if
+  // CHECK:   arith.negf
+  // CHECK: math.exp2
+  // CHECK-NEXT: scf.if
+  // CHECK:   arith.negf
+  // CHECK-NOT: math.exp2
+  // CHECK: "test.use"
+  nv_tileaa.func @twice(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %e = math.exp2 %p : tensor<64x64xf32>
+      %z = arith.addf %e, %old : tensor<64x64xf32>
+      scf.yield %z : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %n = arith.negf %p : tensor<64x64xf32>
+      %e = math.exp2 %n : tensor<64x64xf32>
+      %m = arith.negf %e : tensor<64x64xf32>
+      %z = arith.addf %m, %old : tensor<64x64xf32>
+      scf.yield %z : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // An op whose regions use values of the body has no partner: the branches of the loops may use others.
+  // CHECK-LABEL: @regions
+  // CHECK: %[[P:[a-z0-9]+]] = nv_tileas.dot %x, %y, %[[OLD:[a-z0-9_]+]] {
+  // CHECK: scf.if
+  // CHECK:   scf.if
+  // CHECK:     arith.negf %[[P]]
+  // CHECK:   scf.if
+  // CHECK:     arith.negf %[[OLD]]
+  // CHECK: "test.use"
+  nv_tileaa.func @regions(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %c = arith.cmpi eq, %k, %one : i32
+      %i = scf.if %c -> (tensor<64x64xf32>) {
+        %n = arith.negf %p : tensor<64x64xf32>
+        scf.yield %n : tensor<64x64xf32>
+      } else {
+        scf.yield %p : tensor<64x64xf32>
+      }
+      scf.yield %i : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %c = arith.cmpi eq, %k, %one : i32
+      %i = scf.if %c -> (tensor<64x64xf32>) {
+        %n = arith.negf %old : tensor<64x64xf32>
+        scf.yield %n : tensor<64x64xf32>
+      } else {
+        scf.yield %p : tensor<64x64xf32>
+      }
+      scf.yield %i : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // Loops about which an author has said different things stay two.
+  // CHECK-LABEL: @attributes
+  // CHECK-COUNT-2: scf.for
+  nv_tileaa.func @attributes(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    } {test.hint}
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // So do loops whose bounds are compared as unsigned numbers.
+  // CHECK-LABEL: @unsigned
+  // CHECK-COUNT-2: scf.for
+  nv_tileaa.func @unsigned(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for unsigned %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    %v = scf.for unsigned %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
       %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
       scf.yield %p : tensor<64x64xf32>
     }
