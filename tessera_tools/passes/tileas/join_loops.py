@@ -115,10 +115,14 @@ class _Join:
         self.first, self.second, self.facts = first, second, Facts()
         self.carried: list[int] = []
         """Which of the first loop's values each one of the second goes on with."""
+        self.same: dict[Value, Value] = {}
+        """The counter, or a carried value, of the first loop → that of the second."""
         self.partner: dict[Value, Value] = {}
-        """A value of the first loop's body, or a carried one → the same value in the second loop."""
+        """The same for all values of the first loop's body."""
         self.ready: dict[Value, int] = {}
         """A value of a body → the pair behind which it can be computed."""
+        self.apart: set[Operation] = set()
+        """Ops with regions whose partners would use other values."""
         self.bodies = {first.body.entry, second.body.entry}
         self.order = {op: number for block in self.bodies for number, op in enumerate(block)}
 
@@ -161,26 +165,42 @@ class _Join:
             if first.results[number].type is not second.results[place].type:
                 return False
             self.carried.append(number)
-            self.partner[first.iter_args[number]] = second.iter_args[place]
-        self.partner[first.induction[0]] = second.induction[0]
+            self.same[first.iter_args[number]] = second.iter_args[place]
+        self.same[first.induction[0]] = second.induction[0]
         return True
 
     def _identity(self, value: Value) -> int:
         """Values outside of the loops are told apart, and numbers by what they are; values of the bodies are not."""
         block = value.owner_block
-        return -1 if block in self.bodies else id(value)
+        return 0 if block in self.bodies else id(value)
 
     def _key(self, op: Operation) -> Hashable:
         """What the partner of an op has."""
-        for inner in op.walk() if op.regions else ():
-            if any(value.owner_block in self.bodies for value in inner.operands):
-                return id(op)
-        return op_key(op, self._identity) or id(op)
+        return id(op) if op in self.apart else op_key(op, self._identity) or id(op)
 
     def _align(
         self, one: list[Operation], other: list[Operation]
     ) -> list[tuple[Operation, Operation]] | None:
         """The ops of both bodies that are the same; None if one without partner must not be in a branch."""
+        while True:
+            self.partner, self.ready = dict(self.same), {}
+            pairs = self._aligned(one, other)
+            differ = next((pair for pair in pairs or () if not self._have_same_regions(*pair)), None)
+            if differ is None:
+                return pairs
+            self.apart.update(differ)
+
+    def _have_same_regions(self, a: Operation, b: Operation) -> bool:
+        """Whether the regions of partners use the same values."""
+        used = [
+            [value for inner in op.walk() for value in inner.operands if value.owner_block in self.bodies]
+            for op in (a, b)
+        ]
+        return all(self._agree(*pair) for pair in zip(*used, strict=True))
+
+    def _aligned(
+        self, one: list[Operation], other: list[Operation]
+    ) -> list[tuple[Operation, Operation]] | None:
         keys = [[self._key(op) for op in side] for side in (one, other)]
         pairs: list[tuple[Operation, Operation]] = []
         alone: list[Operation] = []

@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --allow-unregistered-dialect --tileas-join-loops | filecheck %s
 // RUN: tessera-opt %s --allow-unregistered-dialect --tileas-join-loops --mlir-pass-statistics 2>&1 | filecheck %s --check-prefix=STATISTICS
-// STATISTICS: 7 joined
+// STATISTICS: 8 joined
 
 // Two loops over consecutive ranges with the same products are one loop, with a branch where they differ.
 
@@ -184,7 +184,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
-  // An op whose regions use values of the body has no partner: the branches of the loops may use others.
+  // Branches of both loops that use other values are two, each in a branch of its loop.
   // CHECK-LABEL: @regions
   // CHECK: %[[P:[a-z0-9]+]] = nv_tileas.dot %x, %y, %[[OLD:[a-z0-9_]+]] {
   // CHECK: scf.if
@@ -212,6 +212,42 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
       %c = arith.cmpi eq, %k, %one : i32
       %i = scf.if %c -> (tensor<64x64xf32>) {
         %n = arith.negf %old : tensor<64x64xf32>
+        scf.yield %n : tensor<64x64xf32>
+      } else {
+        scf.yield %p : tensor<64x64xf32>
+      }
+      scf.yield %i : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // Branches of both loops that use the same values are one.
+  // CHECK-LABEL: @same_regions
+  // CHECK: %[[P:[a-z0-9]+]] = nv_tileas.dot
+  // CHECK: scf.if
+  // CHECK:   arith.negf %[[P]]
+  // CHECK-NOT: scf.if
+  // CHECK: "test.use"
+  nv_tileaa.func @same_regions(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %c = arith.cmpi eq, %k, %one : i32
+      %i = scf.if %c -> (tensor<64x64xf32>) {
+        %n = arith.negf %p : tensor<64x64xf32>
+        scf.yield %n : tensor<64x64xf32>
+      } else {
+        scf.yield %p : tensor<64x64xf32>
+      }
+      scf.yield %i : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %c = arith.cmpi eq, %k, %one : i32
+      %i = scf.if %c -> (tensor<64x64xf32>) {
+        %n = arith.negf %p : tensor<64x64xf32>
         scf.yield %n : tensor<64x64xf32>
       } else {
         scf.yield %p : tensor<64x64xf32>
