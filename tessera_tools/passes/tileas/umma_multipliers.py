@@ -47,7 +47,7 @@ class Multiplier:
         self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
         products = list(self.by_product.values())
         self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
-        """The pipelines of factors that TMA brings."""
+        """The pipelines of factors that the producer brings."""
         handed = [pipeline for pipeline in kernel.handed if pipeline.product in products]
         self.pipelines = [*self.brought, *handed]
         self.sharing: dict[Sums, list[Pipeline]] = {}

@@ -4,9 +4,10 @@
     %d = dot %a, %b, %c; %e = dot %x, %y, %d                        one accumulation: both products, + %c
 
 TMA brings the factors of such a product to shared memory, or the consumer computes them and hands them over: from
-tiles that TMA brings to it, from other sums, as in attention.  Sums start from zero; what a product adds to is added
-to the sums behind them.  Products in one loop run by tcgen05.mma together or not at all: otherwise the threads that
-compute the others would wait for them in each iteration.  Where a product does not, a `Missed` has the reason.
+tiles that TMA brings to it, from other sums, as in attention.  Other tiles threads bring (umma_fills.py).  Sums start
+from zero; what a product adds to is added to the sums behind them.  Products in one loop run by tcgen05.mma together or
+not at all: otherwise the threads that compute the others would wait for them in each iteration.  Where a product does
+not, a `Missed` has the reason.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class UmmaProduct(AsyncProduct):
     """A product by tcgen05.mma."""
 
     handed: Mapping[int, Handed] = field(default_factory=dict[int, Handed])
-    """The factors that TMA does not bring, by position."""
+    """The factors that the consumer computes, by position."""
     scales: Mapping[int, BoxLoad] = field(default_factory=dict[int, BoxLoad])
     """The factors of blocks that TMA brings, by position."""
 
