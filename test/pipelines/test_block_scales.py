@@ -54,6 +54,22 @@ def test_results(name: str, mode: str) -> None:
     check(product, (product.m, product.n, 3 * product.k), mode)
 
 
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_factor_with_scales_of_which_nothing_is_known(name: str, mode: str) -> None:
+    """Threads of the producer bring its bytes, one at a time.  They do not pack 4 bits, which stay with mma.sync."""
+    known, unknown = (f"%{name}Q = assume div_by<{n}>" for n in (16, 1))
+    product = PROGRAMS["mxfp8, copied"]
+    text = product.text().replace(known, unknown)
+    ptx = compiled(text, TARGET).ptx
+    assert "tcgen05.mma" in ptx and "mma.sync" not in ptx
+    extents = product.m, product.n, 3 * product.k
+    args, expected, bound = product.case(*extents, np.random.default_rng(fresh_seed()))
+    found = launch(text, *args, grid=product.grid(*extents[:2]), mode=mode, target=TARGET)[0][4]
+    assert np.all(np.abs(found - expected) <= 1e-6 * bound)
+    assert "tcgen05" not in compiled(NVFP4.text().replace(known, unknown), TARGET).ptx
+
+
 @pytest.mark.parametrize("atoms", [False, True])
 def test_factors_of_blocks_that_are_loaded_before_a_loop(atoms: bool) -> None:
     """Those of A are copied once; those of B, and the sums, go through two rounds of their stages."""

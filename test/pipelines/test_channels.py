@@ -110,3 +110,53 @@ def test_each_arrival_and_each_wait_for_a_full_stage_is_needed() -> None:
     )
     left = missed(made, changed, trial)
     assert len(left) <= 2 and all(what.startswith("wait ") for what in left), left
+
+
+def bounded(product: Product) -> str:
+    """C = A · B over as many tiles along K as a counter in memory says, anew for each tile of C."""
+    text = product.text().replace("entry @product(", "entry @product(%counter: tile<ptr<i32>>, ")
+    count = """%taken, %taken_t = atomic_rmw_tko relaxed device %counter, add, %c1 token = %token : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+  %sum = for %k in (%c0 to %taken,"""  # noqa: E501
+    changed = text.replace("%sum = for %k in (%c0 to %steps,", count)
+    changed = changed.replace("%columns = constant <i32: 2>", "%columns = constant <i32: 6>")
+    assert changed != text
+    return changed
+
+
+def trial_of_bounds(rng: np.random.Generator, product: Product) -> tuple[list[object], np.ndarray]:
+    """The arguments of a launch of one program, and its result."""
+    m, n, k = product.m, 6 * product.n, 6 * product.k
+    a, b = (rng.integers(-2, 3, s).astype(np.float16) for s in ((m, k), (k, n)))
+    c = np.zeros((m, n), np.float32)
+    given = [v for array in (a, b, c) for v in (array, *map(np.int32, (*array.shape, array.shape[1])))]
+    expected = np.zeros((m, n), np.float64)
+    for tile in range(6):
+        columns, depth = slice(tile * product.n, (tile + 1) * product.n), tile * product.k
+        expected[:, columns] = a[:, :depth].astype(np.float64) @ b[:depth, columns]
+    return [np.zeros(1, np.int32), *given], expected
+
+
+@pytest.mark.parametrize(("target", "instruction"), [("sm_90a", "wgmma"), ("sm_100a", "tcgen05.mma")])
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_a_bound_that_only_the_consumer_knows(target: str, instruction: str, mode: str) -> None:
+    """It sends the bound to the producer, and to the agent that multiplies; the first tile has no term."""
+    product = Product(m=64, n=32, k=32, outer=True)
+    text = bounded(product)
+    ptx = compiled(text, target).ptx
+    assert instruction in ptx and "mma.sync" not in ptx and ptx.count("atom.") == 1
+    args, expected = trial_of_bounds(np.random.default_rng(fresh_seed()), product)
+    arrays = launch(text, *args, target=target, mode=mode)[0]
+    assert arrays[0][0] == 6
+    np.testing.assert_array_equal(arrays[3], expected)
+
+
+def test_each_arrival_and_each_wait_for_a_full_stage_of_two_receivers_is_needed() -> None:
+    """That a stage of a number or of sums is empty follows here: the consumer counts when it has taken the sums of the
+    tile before."""
+    product = Product(m=64, n=32, k=32, outer=True)
+    made = compiled(bounded(product), "sm_100a")
+    changed = [(what, ptx) for what, ptx in mutants(made.ptx) if not what.startswith("bar.sync")]
+    args, expected = trial_of_bounds(np.random.default_rng(fresh_seed()), product)
+    trial = Trial(args, "sm_100a", (1,), near(3, expected, 0.1), options={"max_instructions": 60_000})
+    left = missed(made, changed, trial)
+    assert len(left) <= 3 and all(what.startswith("wait ") for what in left), left

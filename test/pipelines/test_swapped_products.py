@@ -70,6 +70,7 @@ BY_TCGEN05 = {
     "no loop": CASES["no loop"],
     "integers": CASES["integers"],
     "8-bit floats along N": CASES["8-bit floats along N"],
+    "by threads": CASES["by threads"],
     "in a branch": CASES["in a branch"],
 }
 
@@ -90,9 +91,9 @@ def test_results_by_tcgen05(name: str) -> None:
     [
         Case.of("tf32", "f32", (16, 64, 32), (40, 150, 100)),
         Case.of("f8E4M3FN", "f32", (8, 128, 64), (20, 200, 200)),
-        CASES["by threads"],
+        Case.of("f8E4M3FN", "f32", (16, 128, 64), (33, 150, 100), extra="mixed"),
     ],
-    ids=["tf32 along N", "128 rows with 8 columns", "by threads"],
+    ids=["tf32 along N", "128 rows with 8 columns", "8 bits by threads"],
 )
 def test_other_products_stay_with_mma_sync(case: Case) -> None:
     """tcgen05.mma reads factors of 32 bits along K only, and with 128 rows takes 16 columns."""

@@ -23,7 +23,7 @@ from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
-from tessera_tools.passes.tileas.products import AsyncProduct, Choice, asynchronous_products
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice, asynchronous_products, is_by_threads
 from tessera_tools.passes.tileas.umma_pairs import CTAS, has_halves
 from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
 from tessera_tools.planning.kernel import occupancy_of
@@ -179,6 +179,8 @@ def _pairs(
         if not isinstance(load, BoxLoad) or not shared.get(load.load, 0) & 1:
             return set()
         if not steps.get(product.dot, 0) & 1 or not has_halves(product):
+            return set()
+        if any(is_by_threads(one) for one in product.loads):
             return set()
         found.add(load.load)
     return found

@@ -384,16 +384,18 @@ def loaded_fill(
     steps: list[Operation],
     refusal: Missed,
     order: MemoryOrder,
+    transposed: Sequence[int] = (REGISTER_BYTES,),
 ) -> ThreadFill:
     """A loaded tile that TMA does not copy, for the reason of `refusal`.  Raises it again if the threads of the
-    producer do not either, and a Missed of their own if wgmma could not read the tile."""
+    producer do not either, and a Missed of their own if the product could not read the tile; `transposed`: bytes of the
+    elements that need not be contiguous along K."""
     if _stands_elsewhere(load):
         raise refusal
     check_order(load, dot, order)
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     along = contiguous_axis(load.view.defining_op)
-    memory, swizzle, fast = _readable(dot, position, load, steps, type, along)
+    memory, swizzle, fast = _readable(position, load, steps, type, along, transposed)
     atom, element = load.atom.bits, type.element
     is_copied = (
         atom >= _NARROWEST_COPY
@@ -542,14 +544,14 @@ def _stands_elsewhere(load: Operation) -> bool:
 
 
 def _readable(
-    dot: nv_tileas.Dot,
     position: int,
     load: Operation,
     steps: list[Operation],
     type: RankedTensorType,
     along: int | None,
+    transposed: Sequence[int],
 ) -> tuple[LinearLayout, int, int]:
-    """(a layout in which wgmma reads a tile after some steps, the bytes of its swizzle, the axis that is contiguous
+    """(a layout in which a product reads a tile after some steps, the bytes of its swizzle, the axis that is contiguous
     there), if possible the axis `along`.  Raises Missed if there is none."""
     size = element_bytes(type.element)
     axes = sorted(range(type.rank), key=lambda axis: (axis != along, -axis))
@@ -561,7 +563,7 @@ def _readable(
             continue
         others = [axis for axis in reversed(range(type.rank)) if axis != fast]
         layout = swizzled(type.shape, 8 * size, (fast, *others), swizzle)
-        if size == REGISTER_BYTES or _after(steps, layout).apply({"offset": 1})[f"dim{1 - position}"] == 1:
+        if size in transposed or _after(steps, layout).apply({"offset": 1})[f"dim{1 - position}"] == 1:
             return layout, swizzle, fast
         why = _ALONG_K
     raise Missed(load, *why)

@@ -54,7 +54,7 @@ from tessera_tools.passes.tileas.explain_agents import (
     explain_sums,
     staged_texts,
 )
-from tessera_tools.passes.tileas.fills import BoxLoad, Filler
+from tessera_tools.passes.tileas.fills import LOADS, BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
@@ -62,6 +62,7 @@ from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_columns import scales_type
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
+from tessera_tools.passes.tileas.umma_fills import MULTIPLIER_REGISTERS
 from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
 from tessera_tools.passes.tileas.umma_multipliers import Multiplier, by_op
 from tessera_tools.passes.tileas.umma_pairs import CTAS
@@ -158,6 +159,8 @@ class TensorKernel(Kernel):
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
         super().__init__(function, choice, target)
+        self.channels = len(self.slice.handed)
+        """Channels of numbers that the consumer sends."""
         self.corrector_registers = choice.corrector_registers
         self.parts = choice.parts
         """Parts of the rows with pipelines of their own."""
@@ -295,11 +298,10 @@ class TensorKernel(Kernel):
         for op in own:
             op.detach()
             consumer.append(op)
-        small = [self.producers, *(1 for _ in multipliers)]
         few, many = (self.registers if self.is_hinted else self.choice.registers) or (0, 0)
-        others = [(warps, few) for warps in small] + [
-            (one.warps, self.corrector_registers) for one in self.correctors
-        ]
+        others = [(self.producers, few)]
+        others += [(1, MULTIPLIER_REGISTERS if self.threads else few) for _ in multipliers]
+        others += [(one.warps, self.corrector_registers) for one in self.correctors]
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
@@ -383,8 +385,9 @@ class TensorKernel(Kernel):
             for step in reversed(made.steps):
                 if step.parent is not None:
                     step.erase()
-            load.out_token.replace_all_uses_with(load.token)
-            load.erase()
+            if isinstance(load, LOADS):
+                load.out_token.replace_all_uses_with(load.token)
+                load.erase()
         for load in self.slice.loads:
             if load.parent is not None and not load.res.has_uses:
                 load.out_token.replace_all_uses_with(load.token)

@@ -3,6 +3,7 @@
 for %k { %r = muli %k, %c; if %g { load %v[%r, %z]; … } }  ──▶  ops {muli}, control {for, if}; or a Missed
 for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
 for %k { %p = atomic_rmw …; load %v[%p, %z]; … }     ──▶  handed {%p}: the consumer sends what only it can compute
+for %k { %r = if %g { … yield %n }; load %v[%r, %z]; … }  ──▶  ops {if}: a branch that computes numbers alone
 for %k { %x = load …; %y = extf %x; dot %a, %y … }   ──▶  ops {load, extf}: the threads of the producer store %y
 """
 
@@ -27,7 +28,9 @@ class Slice:
     Raises Missed if a load depends on an op that only the consumer executes.
     """
 
-    def __init__(self, fillers: Iterable[Filler]) -> None:
+    def __init__(self, fillers: Iterable[Filler], channels: int = 0) -> None:
+        self.channels = channels
+        """How many channels there are of other agents."""
         self.ops: set[Operation] = set()
         self.control: set[Operation] = set()
         """Loops and branches."""
@@ -104,10 +107,16 @@ class Slice:
             self.around(op.body.entry.first_op or op, load)
             self.carry(op, value.index, load)
             return
+        if isinstance(op, scf.If) and self.is_of_pure_numbers(op):
+            self.around(op, load)
+            self.ops.add(op)
+            for operand in _taken(op):
+                self.need(operand, load)
+            return
         if value.type in (I32, I64) and (op.regions or not is_pure(op) or not self.is_of_numbers(op)):
             # The consumer executes the op, and sends the number.
             self.around(op, load)
-            self.handed[value] = len(self.handed)
+            self.handed[value] = self.channels + len(self.handed)
             return
         if op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot):
             what = "is a tile" if isinstance(value.type, RankedTensorType) else "has an index or a bound"
@@ -151,6 +160,22 @@ class Slice:
                 return False
         return True
 
+    def is_of_pure_numbers(self, op: scf.If) -> bool:
+        """True if the agent can execute a branch as it stands: it computes numbers from numbers, and does nothing
+        else."""
+        inside = (
+            inner for inner in op.walk() if inner is not op and not isinstance(inner, scf.If | scf.Yield)
+        )
+        return (
+            all(not inner.regions and is_pure(inner) for inner in inside)
+            and not any(
+                isinstance(value.type, RankedTensorType) or value.type is nv_tileaa.MEM_TOKEN
+                for inner in (op, *op.walk())
+                for value in (*inner.operands, *inner.results)
+            )
+            and all(isinstance(value, BlockArgument) or self.is_computed(value) for value in _taken(op))
+        )
+
     def is_unordered(self, op: Operation) -> bool:
         """True if tokens order nothing that writes before or after a load."""
         around: Operation = op
@@ -160,7 +185,7 @@ class Slice:
         return not any(inner in self.order.before(op) or op in self.order.before(inner) for inner in writes)
 
     def receive(self, op: Operation, builder: Builder, mapping: IRMapping) -> bool:
-        """Receive in the producer what only the consumer computes; whether an op gives such a number."""
+        """Receive in an agent what only the consumer computes; whether an op gives such a number."""
         given = [result for result in op.results if result in self.handed]
         for value in given:
             channel = i32(self.handed[value])
@@ -177,6 +202,16 @@ class Slice:
         self.seen.update((loop.results[number], loop.iter_args[number]))
         self.need(loop.inits[number], load)
         self.need(loop.yielded[number], load)
+
+
+def _taken(op: scf.If) -> list[Value]:
+    """What a branch takes from around it."""
+    taken = [op.condition, *(value for inner in op.walk() for value in inner.operands)]
+    return [
+        value
+        for value in dict.fromkeys(taken)
+        if (made := value.defining_op) is None or not op.is_ancestor_of(made)
+    ]
 
 
 def only_for_indices(ops: Sequence[Operation], brought: Container[Operation]) -> set[Operation]:

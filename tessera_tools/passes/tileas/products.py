@@ -12,7 +12,7 @@ wgmma must support the product, and something must bring its operands.  Otherwis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -225,7 +225,10 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
             refused[dot] = refusal
     _refuse_chained(function, found, refused)
     for dot in list(found):
-        _refuse_alone(dot, found, refused)
+        alone = why_not_alone(dot, found[dot].loads)
+        if alone is not None:
+            del found[dot]
+            refused[dot] = alone
     if not any(factors.loads for factors in found.values()):
         raise next(iter(refused.values()), Missed(dots[0], "has no operand that is loaded"))
     choice = Choice(refused={**refused})
@@ -235,7 +238,10 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
         choice.groups, choice.why = group_in_turn(list(found), chained), "each has tiles of its own"
     else:
         choice.groups, choice.why = warpgroups(list(found), chained)
-    _check_addresses(found, choice.groups * choice.consumers)
+    groups = choice.groups * choice.consumers
+    few = all(sums_of(dot, groups, is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
+    fills = [load for factors in found.values() for load in factors.loads]
+    check_addresses(fills, few, _MOST_ADDRESSES // groups)
     for dot, factors in found.items():
         places = grid(dot, choice.groups, chained)
         sliced = is_sliced(dot, choice.groups)
@@ -250,19 +256,16 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
     return choice
 
 
-def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> None:
-    """Raises Missed if a thread of the producer has no registers for the addresses of what it loads, which LLVM
-    computes ahead of the loop."""
-    fills = [
-        load
-        for factors in found.values()
-        for load in factors.loads
-        if isinstance(load, ThreadFill) and is_by_threads(load)
-    ]
-    few = all(sums_of(dot, groups, is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
+def check_addresses(loads: Iterable[Filler], few: bool, most: int) -> None:
+    """Say how many elements a thread of the producer holds at a time.  Raises Missed if it has no registers for the
+    addresses of what it loads, which LLVM computes ahead of the loop.
+
+    few: whether the consumer leaves it registers for many elements; most: the addresses for which it has registers.
+    """
+    fills = [load for load in loads if isinstance(load, ThreadFill) and is_by_threads(load)]
     for fill in fills:
         fill.most = MOST_ELEMENTS if few and not fill.is_converted else FEW_ELEMENTS
-    addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
+    addresses = sum(fill.addresses for fill in fills)
     if addresses > most:
         load, why = fills[0].load, fills[0].why
         assert why is not None
@@ -275,25 +278,23 @@ def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> No
         )
 
 
-def _refuse_alone(
-    dot: nv_tileas.Dot, found: dict[nv_tileas.Dot, _Factors], refused: dict[nv_tileas.Dot, Missed]
-) -> None:
-    """Refuse a product outside of loops that TMA brings nothing for: threads would bring nothing ahead of it."""
-    loads = found[dot].loads
+def why_not_alone(dot: nv_tileas.Dot, loads: Sequence[Filler]) -> Missed | None:
+    """Why threads do not bring the factors of a product outside of loops for which TMA brings nothing: they would bring
+    nothing ahead of it.  None if the product is another one."""
     first = loads[0] if loads else None
     if (
-        isinstance(first, ThreadFill)
-        and not any(isinstance(load, BoxLoad) for load in loads)
-        and not loops_around(dot)
+        not isinstance(first, ThreadFill)
+        or any(isinstance(load, BoxLoad) for load in loads)
+        or loops_around(dot)
     ):
-        del found[dot]
-        assert first.why is not None
-        refused[dot] = Missed(
-            first.load,
-            f"makes a tile that TMA does not bring, because {first.why.because(first.load)}; without TMA and a loop, "
-            "nothing comes ahead of its use",
-            first.why.advice,
-        )
+        return None
+    assert first.why is not None
+    return Missed(
+        first.load,
+        f"makes a tile that TMA does not bring, because {first.why.because(first.load)}; without TMA and a loop, "
+        "nothing comes ahead of its use",
+        first.why.advice,
+    )
 
 
 def types_advice(types: Sequence[Type]) -> str:

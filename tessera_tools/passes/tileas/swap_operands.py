@@ -27,7 +27,7 @@ from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.conversions import ConvertedFill
-from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler
+from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler, ThreadFill
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
@@ -196,12 +196,14 @@ def _accepted(
     for dot in made:
         number = dots.index(dot)
         product = products.get(number)
-        wide = target.has(Feature.TCGEN05) or element_bytes(dot.a.type.element) != REGISTER_BYTES
+        narrow = element_bytes(dot.a.type.element) == REGISTER_BYTES
+        # What tcgen05.mma reads as it is, and wgmma also from registers.
+        kinds = (BoxLoad, ConvertedFill, *([ThreadFill] if narrow else []))
+        wide = target.has(Feature.TCGEN05) or not narrow
         if product is None:
             why[number] = _Reason(refused[number])
         elif wide and not all(
-            isinstance(load, BoxLoad | ConvertedFill) or _is_read(load, product)
-            for load in (product.a, product.b)
+            isinstance(load, kinds) or _is_read(load, product) for load in (product.a, product.b)
         ):
             why[number] = _Reason("its threads would have to transpose a factor")
         elif (price := _price(dot, target))[0] > price[1]:

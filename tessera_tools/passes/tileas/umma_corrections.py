@@ -80,6 +80,8 @@ def correct(function: nv_tileaa.Func, choice: UmmaChoice) -> None:
         parts = ROW_PARTS
     if choice.in_pairs:
         why = "is done by two CTAs together"
+    elif choice.by_threads:
+        why = "has factors that threads bring, beside which there are no registers for an agent that changes sums"
     elif parts == 1 and not has_rows(function, choice.accumulations):
         why = "needs more warpgroups of consumers than there are beside an agent that changes sums"
     else:

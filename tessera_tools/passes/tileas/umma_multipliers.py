@@ -47,7 +47,7 @@ class Multiplier:
         self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
         products = list(self.by_product.values())
         self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
-        """The pipelines of factors that TMA brings."""
+        """The pipelines of factors that the producer brings."""
         handed = [pipeline for pipeline in kernel.handed if pipeline.product in products]
         self.pipelines = [*self.brought, *handed]
         self.sharing: dict[Sums, list[Pipeline]] = {}
@@ -57,16 +57,17 @@ class Multiplier:
                 for one in self.sums:
                     if isinstance(factor, Handed) and factor.shares is one.of:
                         self.sharing.setdefault(one, []).append(pipeline)
-        self.slice = Slice([])
+        self.slice = Slice([], kernel.channels)
         for product in products:
             self.slice.around(product.dot, product.dot)
             for load in product.loads:
                 self.slice.around(load.load, load.load)
-        if self.slice.handed:
+        kernel.channels += len(self.slice.handed)
+        if self.slice.handed and kernel.in_pairs:
             raise Missed(
                 products[0].dot,
-                "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
-                "does not know in this version",
+                "is in a loop or branch that depends on what the consumer computes, which in a pair of CTAs the agent "
+                "that multiplies does not know in this version",
             )
 
     def multiply(self, source: Block, target: Block) -> None:
@@ -144,6 +145,7 @@ class Multiplier:
             for one in self.ends.get(op, ()):
                 builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
                 state[one] = following(state[one], builder)
+            self.slice.receive(op, builder, mapping)
         for token in held:
             builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
 

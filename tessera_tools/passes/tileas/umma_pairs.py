@@ -22,7 +22,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.missed import Missed
-from tessera_tools.passes.tileas.products import AsyncProduct
+from tessera_tools.passes.tileas.products import AsyncProduct, is_by_threads
 
 if TYPE_CHECKING:
     from tessera_tools.passes.tileas.umma_products import UmmaChoice
@@ -55,6 +55,8 @@ def pair(choice: UmmaChoice) -> None:
 def _supports(product: AsyncProduct) -> bool:
     """True; raises Missed if the instruction does not do the product in pairs."""
     dot = product.dot
+    if any(is_by_threads(load) for load in product.loads):
+        raise Missed(dot, "has a factor that the threads of the producer bring, each CTA for itself")
     if not _has_bit(dot, nv_tileas.IN_STEP):
         raise Missed(
             dot,

@@ -4,9 +4,10 @@
     %d = dot %a, %b, %c; %e = dot %x, %y, %d                        one accumulation: both products, + %c
 
 TMA brings the factors of such a product to shared memory, or the consumer computes them and hands them over: from
-tiles that TMA brings to it, from other sums, as in attention.  Sums start from zero; what a product adds to is added
-to the sums behind them.  Products in one loop run by tcgen05.mma together or not at all: otherwise the threads that
-compute the others would wait for them in each iteration.  Where a product does not, a `Missed` has the reason.
+tiles that TMA brings to it, from other sums, as in attention.  Other tiles threads bring (umma_fills.py).  Sums start
+from zero; what a product adds to is added to the sums behind them.  Products in one loop run by tcgen05.mma together or
+not at all: otherwise the threads that compute the others would wait for them in each iteration.  Where a product does
+not, a `Missed` has the reason.
 """
 
 from __future__ import annotations
@@ -55,10 +56,17 @@ from tessera_tools.passes.tileas.products import (
     check_exits,
     loops_around,
     types_advice,
+    why_not_alone,
     without_sign,
 )
 from tessera_tools.passes.tileas.umma_columns import MOST_COLUMNS, SCALES, reserve, scales_type
 from tessera_tools.passes.tileas.umma_corrections import Correction, correct
+from tessera_tools.passes.tileas.umma_fills import (
+    check_threads,
+    loads_of_fill,
+    registers,
+    thread_fill,
+)
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
 from tessera_tools.passes.tileas.umma_parts import computed_from
 from tessera_tools.passes.tileas.umma_warpgroups import warpgroups
@@ -138,7 +146,7 @@ class UmmaProduct(AsyncProduct):
     """A product by tcgen05.mma."""
 
     handed: Mapping[int, Handed] = field(default_factory=dict[int, Handed])
-    """The factors that TMA does not bring, by position."""
+    """The factors that the consumer computes, by position."""
     scales: Mapping[int, BoxLoad] = field(default_factory=dict[int, BoxLoad])
     """The factors of blocks that TMA brings, by position."""
 
@@ -300,6 +308,9 @@ class UmmaChoice(Choice):
     def _registers(self) -> tuple[int, int]:
         if self._is_corrected:
             return _CORRECTED[self.parts]
+        if self.by_threads:
+            carries = any(one.loop is None and loops_around(one.end) for one in self.accumulations)
+            return registers(self.products, self.groups, carries)
         return _REGISTERS[self.groups]
 
     @property
@@ -344,9 +355,10 @@ def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "multipl
     choice = UmmaChoice(products=list(found.values()), refused={**refused})
     choice.accumulations = _accumulations(found)
     for one in choice.accumulations:
-        for load in (load for product in one.products for load in product.loads):
-            # The consumer waits for the sums, not for the tiles.
-            check_order(load.load, one.end, order)
+        for product in one.products:
+            for load in (op for filler in product.loads for op in loads_of_fill(filler, product.dot)):
+                # The consumer waits for the sums, not for the tiles.
+                check_order(load, one.end, order)
     _divide(choice.accumulations)
     if may_pair(function):
         try:
@@ -354,6 +366,7 @@ def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "multipl
         except Missed as refusal:
             choice.not_in_pairs = refusal
     choice.groups = warpgroups(function, choice.accumulations)
+    check_threads(choice.products, choice.groups)
     if agents == "correction":
         correct(function, choice)
     choice.stages = reserve(choice.accumulations, target)
@@ -403,7 +416,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         around = around.parent_op
     pack_factors(dot)
     transposed = () if is_packed(dot) else _TRANSPOSED
-    factors: list[BoxLoad | None] = []
+    factors: list[Filler | None] = []
     scales: dict[int, BoxLoad] = {}
     read: list[BoxLoad] = []
     handed: dict[int, Handed] = {}
@@ -414,8 +427,13 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
                 raise why_computed(dot, position)
             factors.append(box_load(dot, position, *traced, facts, order, transposed))
         except Missed as refusal:
-            factors.append(None)
-            handed[position] = _handed(dot, position, read, facts, order, refusal)
+            known = len(read)
+            try:
+                handed[position] = _handed(dot, position, read, facts, order, refusal)
+                factors.append(None)
+            except Missed as why:
+                del read[known:]
+                factors.append(thread_fill(dot, position, refusal, why, order, transposed))
     for position in range(SCALES, SCALES + len(dot.scales)):
         brought = _atoms_load(dot, position, facts, order)
         if brought is not None:
@@ -423,6 +441,9 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         else:
             handed[position] = _handed_scales(dot, position, read, facts, order)
     a, b = factors
+    alone = why_not_alone(dot, [*(load for load in factors if load is not None), *read, *scales.values()])
+    if alone is not None:
+        raise alone
     return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed, scales=scales)
 
 

@@ -41,7 +41,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_schedule import START_CYCLES
 from tessera_tools.passes.tileas.box_stages import Pipeline
-from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.fills import BoxLoad, Filler, only_for
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
@@ -92,9 +92,7 @@ class TensorLoop(ScheduledLoop):
         self.sums: dict[Operation, Accumulation] = {
             p.dot: one for one in choice.accumulations for p in one.products if p.dot.parent is block
         }
-        self.boxes: dict[Operation, BoxLoad] = {
-            load.load: load for p in products for load in p.loads if isinstance(load, BoxLoad)
-        }
+        self.boxes: dict[Operation, Filler] = {load.load: load for p in products for load in p.loads}
         self.users: dict[Operation, Operation] = {load.load: p.dot for p in products for load in p.loads}
         self.reads: dict[Operation, BoxLoad] = {
             load.load: load for p in products for load in p.read if load.load not in self.boxes
@@ -108,6 +106,7 @@ class TensorLoop(ScheduledLoop):
         self.signs = {op for p in products for op in p.signs}
         self.indices = only_for_indices(list(block), self.boxes)
         """Ops of the producer alone."""
+        self.indices |= {op for load in self.boxes.values() for op in only_for(load)}
         self.handed = [(p, pipeline) for p in products for pipeline in handed_pipelines(p)]
         super().__init__(loop, target, most)
 

@@ -11,6 +11,7 @@ from programs import compiled
 
 import tessera_tools.dsl as tl
 from tessera_tools.passes.tileas.agent_registers import registers_of_one, registers_of_several
+from tessera_tools.passes.tileas.umma_fills import MORE_REGISTERS, MULTIPLIER_REGISTERS, REGISTERS
 from tessera_tools.target import launched_registers, lookup, occupancy
 
 HOPPER = lookup("sm_90a")
@@ -38,6 +39,15 @@ def test_what_agents_request_is_there_for_as_many_ctas(groups: int, least: int) 
 def test_what_agents_request_is_there_at_the_launch(groups: int, by_threads: bool, sums: int) -> None:
     producer, consumer = registers_of_one(groups, by_threads, sums)
     assert producer + groups * consumer <= (groups + 1) * launched_registers(HOPPER, 128 * (groups + 1))
+
+
+@pytest.mark.parametrize("groups", REGISTERS)
+def test_what_agents_request_is_there_beside_a_warpgroup_that_multiplies(groups: int) -> None:
+    producer, consumer = REGISTERS[groups]
+    launched = launched_registers(lookup("sm_100a"), 128 * (groups + 2))
+    requested = producer + MULTIPLIER_REGISTERS + groups * consumer
+    assert requested == (groups + 2) * launched if producer else consumer == launched
+    assert sum(MORE_REGISTERS) + MULTIPLIER_REGISTERS <= 3 * launched_registers(lookup("sm_100a"), 128 * 3)
 
 
 @pytest.mark.parametrize(

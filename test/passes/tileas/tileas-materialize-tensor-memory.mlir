@@ -495,3 +495,78 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     nv_tileaa.return
   }
 }
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// Only the consumer counts. It sends the number of iterations to the producer, and to the agent that multiplies.
+// CHECK-LABEL: nv_tileaa.func @counted
+// CHECK: agent_switch
+// CHECK: %[[N:.*]] = nv_tileas.async.pipeline.receive channel = 0
+// CHECK: scf.for {{.*}} to %[[N]]
+// CHECK: tiled_tma_load
+// CHECK: }, {
+// CHECK: %[[M:.*]] = nv_tileas.async.pipeline.receive channel = 1
+// CHECK: scf.for {{.*}} to %[[M]]
+// CHECK: nv_tileas.async.umma
+// CHECK: }, {
+// CHECK: %[[L:.*]], %{{.*}} = nv_tileaa.atomic_rmw
+// CHECK-NEXT: nv_tileas.async.pipeline.send %[[L]], channel = 1
+// CHECK-NEXT: nv_tileas.async.pipeline.send %[[L]], channel = 0
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @counted(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %n, %u = nv_tileaa.atomic_rmw add relaxed gpu %q, %o, %t : !llvm.ptr<1>, i32, !tok
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// In a pair, the agent that multiplies is in one CTA, and the consumer of the other would wait for its receiver.
+// CHECK-LABEL: nv_tileaa.func @counted_in_pairs
+// CHECK-NOT: agent_switch
+// CHECK: nv_tileas.dot
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @counted_in_pairs(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %n, %u = nv_tileaa.atomic_rmw add relaxed gpu %q, %o, %t : !llvm.ptr<1>, i32, !tok
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileas.shared_by = 1 : i64} : !view -> tensor<64x64xf16>, !tok
+      // expected-remark @below {{tcgen05.mma is not used: nv_tileas.dot is in a loop or branch that depends on what the consumer computes, which in a pair of CTAs the agent that multiplies does not know in this version}}
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, nv_tileas.in_step = 1 : i64} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
