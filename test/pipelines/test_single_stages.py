@@ -29,10 +29,11 @@ KERNELS = {
 }
 
 
-def translated(text: str, target: str) -> tuple[str, str]:
+def translated(text: str, target: str, *flags: str) -> tuple[str, str]:
     """(PTX, remarks)."""
     result: Any = run_translate(
-        [f"--gpu-name={target}", "--cache=off", "--mlir-to-ptx", "--remarks=text", "-o", "-"], text.encode()
+        [f"--gpu-name={target}", "--cache=off", "--mlir-to-ptx", "--remarks=text", "-o", "-", *flags],
+        text.encode(),
     )
     return result.stdout.decode(), result.stderr.decode()
 
@@ -42,7 +43,8 @@ def test_a_second_stage_goes_to_the_tiles_that_are_used_first(name: tuple[str, s
     kernel, stages = KERNELS[name]
     ptx, told = translated(kernel.text(), name[1])
     assert ("wgmma.mma_async" if name[1] == "sm_90a" else "tcgen05.mma") in ptx and "mma.sync" not in ptx
-    found = re.findall(r"pipeline of (\d) stages? of \d+ bytes: two of each would take \d+ bytes", told)
+    why = r"(?:two of each pipeline would take \d+ bytes|the others have no room for a second)"
+    found = re.findall(rf"pipeline of (\d) stages? of \d+ bytes: {why}", told)
     assert [int(number) for number in found] == stages
 
 
@@ -75,6 +77,14 @@ def test_pipelines_of_other_loops_do_not_go_on() -> None:
     second = loop.replace("%old = %zero", "%old = %half").replace("(%c0 to", "(%c1 to")
     ptx, _ = translated(text.replace(loop, first + second), "sm_90a")
     assert "mma.sync" in ptx
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_a_tile_of_an_outer_loop_may_have_one_stage(target: str) -> None:
+    """The queries of a persistent kernel, whose keys and values are loaded in the loop within."""
+    ptx, told = translated(Attention(rows=128, keys=128, width=256).text(), target, "--persistent=static")
+    assert "mma.sync" not in ptx
+    assert told.count("pipeline of 1 stage of 65536 bytes") == 3
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])

@@ -79,9 +79,10 @@ def explain_stages(kernel: Kernel, context: PassContext) -> None:
     """The stages of each pipeline in a loop, and why it has as many."""
     looped = kernel.looped
     one_more = sum(one.bytes * (one.stages + 1) for one in looped)
-    if any(one.stages == 1 for one in looped):
+    single = [one for one in looped if one.stages == 1]
+    if single:
         twice = sum(one.bytes * FEWEST_STAGES for one in looped)
-        why = f"two of each would take {twice} bytes of shared memory, and pipelines have {kernel.room}"
+        why = f"two of each pipeline would take {twice} bytes of shared memory, and they have {kernel.room}"
     elif kernel.schedules.products:
         deeper = "more than the schedule needs, because they fit"
         why = deeper if kernel.deepened else "as many as the schedule needs"
@@ -92,8 +93,9 @@ def explain_stages(kernel: Kernel, context: PassContext) -> None:
     else:
         why = "as many as are needed"
     for pipeline in looped:
-        stages = "1 stage" if pipeline.stages == 1 else f"{pipeline.stages} stages"
-        text = f"pipeline of {stages} of {pipeline.bytes} bytes: {why}"
+        stages = "1 stage" if pipeline in single else f"{pipeline.stages} stages"
+        own = "the others have no room for a second" if single and pipeline not in single else why
+        text = f"pipeline of {stages} of {pipeline.bytes} bytes: {own}"
         context.passed(pipeline.user, text, "stages", "schedule", function=kernel.function)
 
 

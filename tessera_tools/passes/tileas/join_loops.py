@@ -9,21 +9,22 @@ Causal attention is often written, or split by a compiler, into a loop without a
 have buffers, pipelines and columns of tensor memory of their own, and the second would wait until its pipelines are
 full; one loop has a branch around its mask (tileas-guard-masks).
 
-The bodies are aligned as sequences: an op of one is paired with the next op of the other that has the same name,
-attributes and types.  Products, loads and other ops with effects must all have a partner.  Ops without effects need
-none: where the operands of a pair differ, a branch computes one or the other.
+Products, loads and other ops with effects must be the same in both bodies, in the same order: each has a partner.  The
+ops between them are aligned as sequences, by names, attributes, types and operands from outside; they need no partner.
+Where the operands of partners differ, a branch computes one or the other.  Factors that one loop takes as they are
+loaded, and sums to which its iterations only add, must not differ: the product would take them from registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import product
+from itertools import product, zip_longest
 from typing import ClassVar
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.tile_costs import RARELY_ELSE
-from tessera_tools.dialects import arith, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
@@ -33,11 +34,14 @@ from tessera_tools.ir.op_keys import op_key
 from tessera_tools.ir.traits import Commutative
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.fills import LOADS
 from tessera_tools.planning.kernel import kernels
 from tessera_tools.records import dataclass
 
 MOST_OPS = 2048
 """Ops of a body above which loops are left alone: the alignment is quadratic."""
+_SHAPES = (nv_tileaa.Reshape, nv_tileaa.Permute, arith.NegF)
+"""Ops between a load and a product that the product does itself."""
 _NUMBERS = (IntegerType, IndexType, FloatType)
 Pair = tuple[Value, Value]
 """A value of the first loop, and what stands in its place in the second."""
@@ -51,7 +55,7 @@ class JoinLoops(Pass):
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts"
     ensures: ClassVar = (
-        "no loop with products goes on where one with the same products ends, if both have the same accesses"
+        "no loop with products goes on where one with the same products and accesses, in the same order, ends"
     )
     statistics: ClassVar = {"joined": "loops joined with the one before"}
 
@@ -59,8 +63,8 @@ class JoinLoops(Pass):
         changed = False
         for function in kernels(op):
             for loop in [inner for inner in function.walk() if isinstance(inner, scf.For)]:
-                first = _before(loop)
-                made = _Join(first, loop).joined() if first is not None else None
+                joins = (_Join(first, loop).joined() for first in _before(loop))
+                made = next((made for made in joins if made is not None), None)
                 if made is None:
                     continue
                 changed = True
@@ -70,18 +74,17 @@ class JoinLoops(Pass):
         return changed
 
 
-def _before(loop: scf.For) -> scf.For | None:
-    """The loop of the same block from which a loop takes what it carries, with nothing but pure ops between."""
+def _before(loop: scf.For) -> Iterator[scf.For]:
+    """The loops of the same block from which a loop takes what it carries, with nothing but pure ops between."""
     if not any(isinstance(op, nv_tileas.Dot) for op in loop.body.entry):
-        return None
-    found = {init.defining_op for init in loop.inits}
-    for first in found:
+        return
+    for first in dict.fromkeys(init.defining_op for init in loop.inits):
         if isinstance(first, scf.For) and first.parent is loop.parent:
             between = first.next_op
             while between is not None and between is not loop and is_pure(between):
                 between = between.next_op
-            return first if between is loop else None
-    return None
+            if between is loop:
+                yield first
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,8 @@ class _Range:
 
 def _same(one: Value, other: Value) -> bool:
     number = constant_integer(one)
-    return one is other or (number is not None and number == constant_integer(other))
+    equal = number is not None and number == constant_integer(other)
+    return one is other or (equal and one.type is other.type)
 
 
 def _other(value: Value, kind: type[arith.MinSI | arith.MaxSI], known: Value) -> Value | None:
@@ -151,7 +155,7 @@ class _Join:
         numbers = {result: n for n, result in enumerate(first.results)}
         found = [numbers.get(init) for init in second.inits]
         left = [n for n in range(len(numbers)) if n not in found]
-        if len(found) != len(numbers) or len({*found} - {None}) + len(left) != len(numbers):
+        if len(found) != len(numbers) or found.count(None) != len(left):
             return False
         for result in first.results:
             if any(use.owner is not second for use in result.uses):
@@ -170,13 +174,13 @@ class _Join:
         return True
 
     def _identity(self, value: Value) -> int:
-        """Values outside of the loops are told apart, and numbers by what they are; values of the bodies are not."""
-        block = value.owner_block
-        return 0 if block in self.bodies else id(value)
+        """Values outside of the loops are told apart; those of the bodies are not."""
+        return 0 if value.owner_block in self.bodies else id(value)
 
     def _key(self, op: Operation) -> Hashable:
         """What the partner of an op has."""
-        return id(op) if op in self.apart else op_key(op, self._identity) or id(op)
+        key = None if op in self.apart else op_key(op, self._identity)
+        return id(op) if key is None else (key, *(value.type for value in op.operands))
 
     def _align(
         self, one: list[Operation], other: list[Operation]
@@ -201,26 +205,26 @@ class _Join:
     def _aligned(
         self, one: list[Operation], other: list[Operation]
     ) -> list[tuple[Operation, Operation]] | None:
-        keys = [[self._key(op) for op in side] for side in (one, other)]
+        parts, required = zip(*(_divided(side) for side in (one, other)), strict=True)
+        wanted, found = ([self._key(op) for op in side] for side in required)
+        if wanted != found or not any(isinstance(op, nv_tileas.Dot) for op in required[0]):
+            return None
         pairs: list[tuple[Operation, Operation]] = []
         alone: list[Operation] = []
-        for tag, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-            if tag == "equal":
-                pairs += zip(one[a:b], other[c:d], strict=True)
-            else:
-                alone += [*one[a:b], *other[c:d]]
-        for op in alone:
-            inside = (op, *op.walk()) if op.regions else (op,)
-            if not is_pure(op) or any(isinstance(inner, nv_tileas.Dot | LoopLike) for inner in inside):
-                return None
-        if not any(isinstance(op, nv_tileas.Dot) for op, _ in pairs):
-            return None
+        for left, right, following in zip_longest(*parts, zip(*required, strict=True)):
+            keys = [[self._key(op) for op in side] for side in (left, right)]
+            for tag, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+                if tag == "equal":
+                    pairs += zip(left[a:b], right[c:d], strict=True)
+                else:
+                    alone += [*left[a:b], *right[c:d]]
+            pairs += [following] if following is not None else []
         for a, b in pairs:
             self.partner.update(zip(a.results, b.results, strict=True))
         for number, pair in enumerate(pairs):
             for op in pair:
                 self.ready.update((result, number) for result in op.results)
-        for op in alone:
+        for op in sorted(alone, key=self.order.__getitem__):
             after = max((self._ready(value) for value in _used(op)), default=-1)
             self.ready.update((result, after) for result in op.results)
         return pairs
@@ -244,6 +248,8 @@ class _Join:
             one, other = list(a.operands), list(b.operands)
             if number == len(pairs):
                 one = [one[n] for n in self.carried]
+            if isinstance(a, nv_tileas.Dot) and isinstance(b, nv_tileas.Dot) and not self._stays_fast(a, b):
+                return None
             for left, right in self._differing(a, one, other).values():
                 if left.type is not right.type or not isinstance(left.type, (*_NUMBERS, RankedTensorType)):
                     return None
@@ -256,11 +262,27 @@ class _Join:
         return found
 
     def _differing(self, op: Operation, one: Sequence[Value], other: Sequence[Value]) -> dict[int, Pair]:
-        """The operands of an op and of its partner that are not the same, by position."""
-        pairs = enumerate(zip(one, other, strict=True))
-        found = {number: pair for number, pair in pairs if not self._agree(*pair)}
-        swapped = found and op.has_trait(Commutative) and all(map(self._agree, one, reversed(other)))
-        return {} if swapped else found
+        """The operands of an op and of its partner that are not the same, by position in the op."""
+        orders = [other, other[::-1]] if op.has_trait(Commutative) else [other]
+        found = [
+            {n: pair for n, pair in enumerate(zip(one, order, strict=True)) if not self._agree(*pair)}
+            for order in orders
+        ]
+        return min(found, key=len)
+
+    def _stays_fast(self, a: nv_tileas.Dot, b: nv_tileas.Dot) -> bool:
+        """Whether factors that are loaded stay so, and sums to which iterations only add."""
+        if _accumulates(a, self.first) != _accumulates(b, self.second):
+            return False
+        for one, other in ((a.a, b.a), (a.b, b.b)):
+            if not (_is_loaded(one) or _is_loaded(other)):
+                continue
+            while isinstance(one.defining_op, _SHAPES) and self._agree(one, other):
+                assert other.defining_op is not None
+                one, other = one.defining_op.operands[0], other.defining_op.operands[0]
+            if not self._agree(one, other):
+                return False
+        return True
 
     def _range(self) -> _Range | None:
         """The iterations of both loops, if the counter goes from the first one's to the second one's."""
@@ -338,11 +360,11 @@ class _Join:
         if len(pairs) in needs:
             goes_on = goes_on or self._goes_on(found, made, inside)
             self._choose(goes_on, needs[len(pairs)], maps, chosen, inside)
-        ends: list[Value | None] = [None] * len(self.carried)
+        ends: dict[int, Value] = {}
         for place, number in enumerate(self.carried):
             pair = first.yielded[number], second.yielded[place]
             ends[number] = chosen.get(pair) or maps[0].value(pair[0])
-        inside.insert(scf.Yield([value for value in ends if value is not None], location=location))
+        inside.insert(scf.Yield([ends[number] for number in range(len(ends))], location=location))
         for place, number in enumerate(self.carried):
             made.results[number].name_hint = second.results[place].name_hint
             second.results[place].replace_all_uses_with(made.results[number])
@@ -394,7 +416,7 @@ class _Join:
             otherwise=Region([blocks[1]]),
             location=location,
         )
-        if not counts[0]:
+        if counts[1] and not counts[0]:
             # A loop is split so that most iterations do less.
             branch.attributes[RARELY_ELSE] = UNIT
         builder.insert(branch)
@@ -413,6 +435,35 @@ class _Join:
                 found.add(op)
                 work += _used(op)
         return sorted(found, key=self.order.__getitem__)
+
+
+def _divided(ops: list[Operation]) -> tuple[list[list[Operation]], list[Operation]]:
+    """The ops of a body that need a partner, and the others before, between and behind them."""
+    parts: list[list[Operation]] = [[]]
+    required: list[Operation] = []
+    for op in ops:
+        inside = (op, *op.walk()) if op.regions else (op,)
+        if is_pure(op) and not any(isinstance(inner, nv_tileas.Dot | LoopLike) for inner in inside):
+            parts[-1].append(op)
+        else:
+            required.append(op)
+            parts.append([])
+    return parts, required
+
+
+def _is_loaded(value: Value) -> bool:
+    """Whether a factor is a tile of memory, in another shape at most: TMA may bring it."""
+    while isinstance(op := value.defining_op, _SHAPES):
+        value = op.operands[0]
+    return isinstance(op, LOADS)
+
+
+def _accumulates(dot: nv_tileas.Dot, loop: scf.For) -> bool:
+    """Whether the iterations of a loop only add to the sums of a product."""
+    start = dot.c
+    if not isinstance(start, BlockArgument) or start.block is not loop.body.entry or start.index == 0:
+        return False
+    return start.has_one_use and dot.res.has_one_use and loop.yielded[start.index - 1] is dot.res
 
 
 def _used(op: Operation) -> list[Value]:

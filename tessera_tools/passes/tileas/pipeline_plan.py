@@ -111,8 +111,8 @@ class PipelinePlan:
         return found
 
     def with_single_stages(self, looped: list[Pipeline], held: int) -> bool:
-        """Give each pipeline of a loop one stage, and a second to as many as fit, in the order of their use; False if
-        one of each does not fit, or if a single one is the only one of its loop.
+        """Give each pipeline of a loop one stage, and a second to as many as fit: first to those of innermost loops, in
+        the order of their use.  False if one of each does not fit, or if a loop of products waits for a single one.
 
         A single stage is loaded while the threads compute, or while products take others.
         """
@@ -120,11 +120,12 @@ class PipelinePlan:
         left = room - sum(p.bytes for p in looped)
         if left < 0 or self.resident > 1 or not self.choice.products or self.choice.converter is not None:
             return False
-        for pipeline in looped:
+        inside = [p for p in looped if p.block is p.user.parent]
+        for pipeline in (*inside, *(p for p in looped if p not in inside)):
             pipeline.stages = 1 + (pipeline.bytes <= left)
             left -= (pipeline.stages - 1) * pipeline.bytes
-        count = Counter(loops_around(p.loads[0].load)[0] for p in looped)
-        if any(p.stages == 1 and count[loops_around(p.loads[0].load)[0]] == 1 for p in looped):
+        count = Counter(pipeline.block for pipeline in inside)
+        if any(p.stages == 1 and count[p.block] == 1 for p in inside):
             return False
         self.room, self.schedules = room, Schedules()
         return True

@@ -50,6 +50,7 @@ cuda_tile.module @m {{
     %one = constant <i32: 1> : tile<i32>
     %by = constant <i32: STEP> : tile<i32>
     %none = constant <f32: 0.0> : tile<{M}x{N}xf32>
+    %threes = constant <f16: 3.0> : tile<{M}x{K}xf16>
     %fives = constant <i32: 5> : tile<16xi32>
     %lower = muli %first, %by : tile<i32>
     %point = muli %middle, %by : tile<i32>
@@ -62,7 +63,7 @@ cuda_tile.module @m {{
     }}
     BETWEEN
     %b:3 = for %k in (START to %upper, step SECOND_STEP) : tile<i32> iter_values(%old = %a#0, %hash = %a#1, %c = COUNTER) -> {CARRIED} {{
-      {LOOP.replace("FACTOR", f"%left = negf %tx : tile<{M}x{K}xf16>").replace("%xs[%zero, %k]", "%xs[%zero, %c]")}
+      {LOOP.replace("FACTOR", f"%left = mulf %tx, %threes : tile<{M}x{K}xf16>").replace("%xs[%zero, %k]", "%xs[%zero, %c]")}
       %other = addi %told, %fives : tile<16xi32>
       continue %new, %other, %next : {CARRIED[1:-1]}
     }}
@@ -113,7 +114,7 @@ def test_results(end: str, start: str, target: str) -> None:
         one = range(first, min(last, middle) if end == "%limited" else middle)
         other = range(max(first, middle) if start == "%begun" else middle, last)
         sums, number, count = np.zeros((M, N)), np.int64(5), first
-        for factor, more, counters in ((2, 0, one), (-1, 5, other)):
+        for factor, more, counters in ((2, 0, one), (3, 5, other)):
             if counters is other and counter == "%middle":
                 count = middle
             for k in counters:
@@ -144,6 +145,8 @@ KEPT = {
     "a product without partner": two().replace("%other = addi %told, %fives", f"%more = mmaf %left, %ty, %new : {DOT}\n      %other = addi %told, %fives").replace(
         f"continue %new, %other, %next : {CARRIED[1:-1]}", f"continue %more, %other, %next : {CARRIED[1:-1]}"
     ),
+    "a factor that one of them computes": two().replace("%left = addf %tx, %tx", "%left = negf %tx"),
+    "sums that one of them changes": two().replace(f"continue %new, %other, %next : {CARRIED[1:-1]}", f"%half = mulf %new, %none : tile<{M}x{N}xf32>\n      continue %half, %other, %next : {CARRIED[1:-1]}"),
     "a load without partner": two().replace("%other = addi %told, %fives", "%again, %t3 = load_view_tko weak %hashes[%zero] : partition_view<tile=(16), tensor_view<16xi32, strides=[1]>>, tile<i32> -> tile<16xi32>, token\n      %other = addi %told, %again"),
 }  # fmt: skip
 
@@ -211,9 +214,9 @@ def test_random_bodies(target: str) -> None:
     ]
     text = two(str(rng.choice(ENDS)), str(rng.choice(STARTS)))
     text = text.replace(
-        "%fives =",
+        "%threes =",
         f"%nothing = constant <f32: 0.0> : {SHAPE}\n    %tone = constant <f32: 1.0> : {SHAPE}\n"
-        f"    %half = constant <f32: 0.5> : {SHAPE}\n    %fives =",
+        f"    %half = constant <f32: 0.5> : {SHAPE}\n    %threes =",
     )
     runs: list[Callable[[Tile, Tile, int], Tile]] = []
     for _ in range(2):

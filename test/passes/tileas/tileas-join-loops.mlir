@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --allow-unregistered-dialect --tileas-join-loops | filecheck %s
 // RUN: tessera-opt %s --allow-unregistered-dialect --tileas-join-loops --mlir-pass-statistics 2>&1 | filecheck %s --check-prefix=STATISTICS
-// STATISTICS: 8 joined
+// STATISTICS: 9 joined
 
 // Two loops over consecutive ranges with the same products are one loop, with a branch where they differ.
 
@@ -95,16 +95,19 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %u = scf.for %k = %zero to %two step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
       %n = arith.negf %old : tensor<64x64xf32>
       %p = nv_tileas.dot %x, %y, %n {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
-      scf.yield %p : tensor<64x64xf32>
+      %q = arith.negf %p : tensor<64x64xf32>
+      scf.yield %q : tensor<64x64xf32>
     }
     %v = scf.for %k = %two to %eight step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
       %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
-      scf.yield %p : tensor<64x64xf32>
+      %q = arith.negf %p : tensor<64x64xf32>
+      scf.yield %q : tensor<64x64xf32>
     }
     %w = scf.for %k = %eight to %b step %one iter_args(%old = %v) -> (tensor<64x64xf32>) : i32 {
       %n = arith.maxnumf %old, %none : tensor<64x64xf32>
       %p = nv_tileas.dot %x, %y, %n {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
-      scf.yield %p : tensor<64x64xf32>
+      %q = arith.negf %p : tensor<64x64xf32>
+      scf.yield %q : tensor<64x64xf32>
     }
     "test.use"(%w) : (tensor<64x64xf32>) -> ()
     nv_tileaa.return
@@ -142,11 +145,11 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %one = arith.constant 1 : i32
     %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
     %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
-      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %p = nv_tileas.dot %x, %y, %none {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
       scf.yield %p : tensor<64x64xf32>
     }
     %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
-      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %p = nv_tileas.dot %x, %y, %none {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
       %n = arith.negf %p : tensor<64x64xf32>
       scf.yield %n : tensor<64x64xf32>
     }
@@ -289,6 +292,71 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %v = scf.for unsigned %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
       %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
       scf.yield %p : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // A value from which two of the second loop begin keeps the loops apart.
+  // CHECK-LABEL: @begun_twice
+  // CHECK-COUNT-2: scf.for
+  nv_tileaa.func @begun_twice(%s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u:2 = scf.for %k = %one to %s step %one iter_args(%old = %none, %n = %one) -> (tensor<64x64xf32>, i32) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %m = arith.addi %n, %one : i32
+      scf.yield %p, %m : tensor<64x64xf32>, i32
+    }
+    %v:2 = scf.for %k = %s to %b step %one iter_args(%old = %u#0, %other = %u#0) -> (tensor<64x64xf32>, tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p, %other : tensor<64x64xf32>, tensor<64x64xf32>
+    }
+    "test.use"(%v#1) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // So do counters of different types, whatever their numbers are.
+  // CHECK-LABEL: @types
+  // CHECK-COUNT-2: scf.for
+  nv_tileaa.func @types(%x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %four = arith.constant 4 : i32
+    %one_ = arith.constant 1 : i64
+    %four_ = arith.constant 4 : i64
+    %nine = arith.constant 9 : i64
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %zero to %four step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %four_ to %nine step %one_ iter_args(%old = %u) -> (tensor<64x64xf32>) : i64 {
+      %p = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    "test.use"(%v) : (tensor<64x64xf32>) -> ()
+    nv_tileaa.return
+  }
+
+  // Where the operands of an op that commutes are in another order, one of them is chosen.
+  // CHECK-LABEL: @commuted
+  // CHECK: %[[C:.*]] = scf.if %{{.*}} -> (tensor<64x64xf32>) {
+  // CHECK: }
+  // CHECK-NOT: rarely_else
+  // CHECK: arith.addf %[[C]], %none
+  nv_tileaa.func @commuted(%a: i32, %s: i32, %b: i32, %x: tensor<64x16xf16>, %y: tensor<16x64xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %one = arith.constant 1 : i32
+    %none = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %u = scf.for %k = %a to %s step %one iter_args(%old = %none) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %none {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %z = arith.addf %p, %none : tensor<64x64xf32>
+      scf.yield %z : tensor<64x64xf32>
+    }
+    %v = scf.for %k = %s to %b step %one iter_args(%old = %u) -> (tensor<64x64xf32>) : i32 {
+      %p = nv_tileas.dot %x, %y, %none {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
+      %z = arith.addf %none, %old : tensor<64x64xf32>
+      scf.yield %z : tensor<64x64xf32>
     }
     "test.use"(%v) : (tensor<64x64xf32>) -> ()
     nv_tileaa.return
