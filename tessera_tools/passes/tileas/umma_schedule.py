@@ -441,7 +441,7 @@ def schedule_tensor_memory(
     # A consumer of one warpgroup leaves registers for other CTAs.
     if agents == "multipliers" or (agents == "auto" and choice.groups == 1):
         return plain
-    is_small = has_room(choice.products, target)
+    fits = has_room(choice.products, target)
     try:
         choice = choose_umma(function, target, "correction")
     except Missed:
@@ -452,7 +452,7 @@ def schedule_tensor_memory(
     changed = TensorSchedule(_scheduled(choice, target, most), sums)
     assert sums.correction is not None
     loop = sums.correction.loop
-    if not is_small and has_room(choice.products, target):
+    if not fits and has_room(choice.products, target):
         changed.is_smaller = True
         return changed
     changed.other, plain.other = plain.interval(loop), changed.interval(loop)
