@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.core import Block, Operation, OpT, Region
+    from tessera_tools.ir.core import Block, Operation, OpT, Region, Value
 
 __all__ = ["walk_block", "walk_regions"]
 
@@ -76,3 +76,19 @@ def enclosing(op: Operation, kind: type[OpT]) -> OpT | None:
     while around is not None and not isinstance(around, kind):
         around = around.parent_op
     return around
+
+
+def values_used(op: Operation) -> Iterator[Value]:
+    """The operands of an op and of the ops in its regions."""
+    yield from op.operands
+    for inner in op.walk():
+        yield from inner.operands
+
+
+def values_taken(op: Operation) -> Iterator[Value]:
+    """Those of the values used that are defined outside of the op."""
+    for value in values_used(op):
+        block = value.owner_block
+        source = value.defining_op or (block.parent_op if block is not None else None)
+        if source is None or not op.is_ancestor_of(source):
+            yield value

@@ -69,14 +69,12 @@ _FEWEST_OTHERS = 16 * 1024
 """Bytes for other buffers that pipelines leave in any case: conversions are then done in parts."""
 
 
-def pipeline_room(target: Target) -> int:
-    """Returns the bytes of shared memory that the buffers of pipelines may take."""
+def pipeline_room(target: Target, *, at_most: bool = False) -> int:
+    """Returns the bytes of shared memory that the buffers of pipelines may take; `at_most`: if they have no second
+    stage otherwise."""
+    if at_most:
+        return target.max_shared_per_block - _FEWEST_OTHERS
     return target.max_shared_per_block * (_SHARE - 1) // _SHARE
-
-
-def pipeline_reserve(target: Target) -> int:
-    """Returns the bytes beyond the room that pipelines may take if they have no second stage otherwise."""
-    return target.max_shared_per_block - pipeline_room(target) - _FEWEST_OTHERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,13 @@ from tessera_tools.dialects import arith, nv_tileas, scf
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.traversal import values_used
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import only_for
 from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct, Choice
-from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 from tessera_tools.target.throughput import throughput

@@ -156,6 +156,12 @@ class ThreadFill:
     def value(self) -> Value:
         return self.load.results[0]
 
+    def missed(self, what: str) -> Missed:
+        """Why the threads do not bring it either."""
+        assert self.why is not None
+        text = f"makes a tile that TMA does not bring, because {self.why.because(self.load)}; {what}"
+        return Missed(self.load, text, self.why.advice)
+
     @property
     def type(self) -> RankedTensorType:
         """The type of the tile."""

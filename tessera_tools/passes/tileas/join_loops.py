@@ -32,9 +32,11 @@ from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.op_keys import op_key
 from tessera_tools.ir.traits import Commutative
+from tessera_tools.ir.traversal import values_used
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.fills import LOADS
+from tessera_tools.passes.tileas.products import carried_sums
 from tessera_tools.planning.kernel import kernels
 from tessera_tools.records import dataclass
 
@@ -225,7 +227,7 @@ class _Join:
             for op in pair:
                 self.ready.update((result, number) for result in op.results)
         for op in sorted(alone, key=self.order.__getitem__):
-            after = max((self._ready(value) for value in _used(op)), default=-1)
+            after = max((self._ready(value) for value in values_used(op)), default=-1)
             self.ready.update((result, after) for result in op.results)
         return pairs
 
@@ -272,7 +274,7 @@ class _Join:
 
     def _stays_fast(self, a: nv_tileas.Dot, b: nv_tileas.Dot) -> bool:
         """Whether factors that are loaded stay so, and sums to which iterations only add."""
-        if _accumulates(a, self.first) != _accumulates(b, self.second):
+        if (carried_sums(a, a) is None) != (carried_sums(b, b) is None):
             return False
         for one, other in ((a.a, b.a), (a.b, b.b)):
             if not (_is_loaded(one) or _is_loaded(other)):
@@ -433,7 +435,7 @@ class _Join:
                 continue
             if op.parent in self.bodies and value not in mapping.values:
                 found.add(op)
-                work += _used(op)
+                work += values_used(op)
         return sorted(found, key=self.order.__getitem__)
 
 
@@ -456,16 +458,3 @@ def _is_loaded(value: Value) -> bool:
     while isinstance(op := value.defining_op, _SHAPES):
         value = op.operands[0]
     return isinstance(op, LOADS)
-
-
-def _accumulates(dot: nv_tileas.Dot, loop: scf.For) -> bool:
-    """Whether the iterations of a loop only add to the sums of a product."""
-    start = dot.c
-    if not isinstance(start, BlockArgument) or start.block is not loop.body.entry or start.index == 0:
-        return False
-    return start.has_one_use and dot.res.has_one_use and loop.yielded[start.index - 1] is dot.res
-
-
-def _used(op: Operation) -> list[Value]:
-    """The values that an op uses, also in its regions."""
-    return [value for inner in ((op, *op.walk()) if op.regions else (op,)) for value in inner.operands]

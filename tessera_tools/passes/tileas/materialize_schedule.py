@@ -231,7 +231,7 @@ class Kernel(PipelinePlan):
     def begin(self) -> tuple[list[Operation], Builder]:
         """Split the kernel and declare its pipelines; what is not the producer's, and a builder before the end."""
         self.function.attributes.pop(OCCUPANCY, None)
-        if self.is_hinted:
+        if self.resident > 1:
             self.function.attributes[OCCUPANCY] = i32(self.resident)
         end = self.top.last_op
         assert end is not None
@@ -255,8 +255,6 @@ class Kernel(PipelinePlan):
             agents.append((converter, self.converter.warps, self.converter.plan.registers[2]))
         agents.append((consumer, self.warps, many))
         warps = [one[1] for one in agents]
-        if self.resident > 1:
-            self.function.attributes[OCCUPANCY] = i32(self.resident)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],

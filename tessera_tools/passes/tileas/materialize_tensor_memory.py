@@ -147,10 +147,8 @@ class Sums:
     buffer: Any = None
     token: Any = None
     """The pipeline."""
-    filled: Any = None
-    """In the multiplier: the right to fill the stage."""
-    filled_parts: list[Value] = field(default_factory=list[Value])
-    """The same for each part of the rows."""
+    filled: list[Value] = field(default_factory=list[Value])
+    """In the multiplier: the right to fill the stage, for each part of the rows."""
 
 
 class TensorKernel(Kernel):

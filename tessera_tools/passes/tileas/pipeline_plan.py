@@ -13,7 +13,7 @@ from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.precision import sums_of
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice, loops_around
-from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
+from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import FEWEST_REGISTERS, WARPS_OF_WARPGROUP, Target, max_registers_for
 
 MOST_DEPTH = 5
@@ -62,11 +62,8 @@ class PipelinePlan:
         self.looped = looped
         self.schedules = Schedules.read(self.choice)
         # Without a schedule, a pipeline has as many stages as fit, but these at least.
-        scheduled = {
-            p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or FEWEST_STAGES
-            for p in looped
-        }
-        self.follow_hint(held + sum(scheduled[p] * p.bytes for p in looped))
+        depths = {p: self.depth(p) or FEWEST_STAGES for p in looped}
+        self.follow_hint(held + sum(depths[p] * p.bytes for p in looped))
         ctas = self.resident
         room = pipeline_room(self.target) - ctas * held
         stages = min(self.choice.stages, room // ctas // each) if each else 1
@@ -74,7 +71,7 @@ class PipelinePlan:
             ctas == 1
             and each
             and stages < FEWEST_STAGES
-            and FEWEST_STAGES * each <= room + pipeline_reserve(self.target)
+            and FEWEST_STAGES * each <= pipeline_room(self.target, at_most=True) - held
         ):
             room = FEWEST_STAGES * each
             stages = FEWEST_STAGES
@@ -97,10 +94,7 @@ class PipelinePlan:
         self.room = room
         for pipeline in looped:
             pipeline.stages = stages
-        depths = {
-            p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or p.stages
-            for p in looped
-        }
+        depths = {p: self.depth(p) or p.stages for p in looped}
         if sum(depths[p] * p.bytes for p in looped) > room // ctas:
             self.schedules = Schedules()
         else:
@@ -110,13 +104,17 @@ class PipelinePlan:
             self.deepen(looped)
         return found
 
+    def depth(self, pipeline: Pipeline) -> int | None:
+        """The stages that a pipeline needs; None without a schedule."""
+        return FEWEST_STAGES if pipeline.converted else self.schedules.depth(pipeline.loads, pipeline.user)
+
     def with_single_stages(self, looped: list[Pipeline], held: int) -> bool:
         """Give each pipeline of a loop one stage, and a second to as many as fit: first to those of innermost loops, in
         the order of their use.  False if one of each does not fit, or if a loop of products waits for a single one.
 
         A single stage is loaded while the threads compute, or while products take others.
         """
-        room = pipeline_room(self.target) + pipeline_reserve(self.target) - held
+        room = pipeline_room(self.target, at_most=True) - held
         left = room - sum(p.bytes for p in looped)
         if left < 0 or self.resident > 1 or not self.choice.products or self.choice.converter is not None:
             return False

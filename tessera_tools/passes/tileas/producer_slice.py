@@ -15,6 +15,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.traversal import values_taken
 from tessera_tools.ir.types import I32, I64, RankedTensorType, Type
 from tessera_tools.passes.tileas.fills import LOADS, BoxLoad, Filler
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
@@ -110,7 +111,7 @@ class Slice:
         if isinstance(op, scf.If) and self.is_of_pure_numbers(op):
             self.around(op, load)
             self.ops.add(op)
-            for operand in _taken(op):
+            for operand in dict.fromkeys(values_taken(op)):
                 self.need(operand, load)
             return
         if value.type in (I32, I64) and (op.regions or not is_pure(op) or not self.is_of_numbers(op)):
@@ -163,9 +164,7 @@ class Slice:
     def is_of_pure_numbers(self, op: scf.If) -> bool:
         """True if the agent can execute a branch as it stands: it computes numbers from numbers, and does nothing
         else."""
-        inside = (
-            inner for inner in op.walk() if inner is not op and not isinstance(inner, scf.If | scf.Yield)
-        )
+        inside = (inner for inner in op.walk() if not isinstance(inner, scf.If | scf.Yield))
         return (
             all(not inner.regions and is_pure(inner) for inner in inside)
             and not any(
@@ -173,7 +172,10 @@ class Slice:
                 for inner in (op, *op.walk())
                 for value in (*inner.operands, *inner.results)
             )
-            and all(isinstance(value, BlockArgument) or self.is_computed(value) for value in _taken(op))
+            and all(
+                isinstance(value, BlockArgument) or self.is_computed(value)
+                for value in dict.fromkeys(values_taken(op))
+            )
         )
 
     def is_unordered(self, op: Operation) -> bool:
@@ -202,16 +204,6 @@ class Slice:
         self.seen.update((loop.results[number], loop.iter_args[number]))
         self.need(loop.inits[number], load)
         self.need(loop.yielded[number], load)
-
-
-def _taken(op: scf.If) -> list[Value]:
-    """What a branch takes from around it."""
-    taken = [op.condition, *(value for inner in op.walk() for value in inner.operands)]
-    return [
-        value
-        for value in dict.fromkeys(taken)
-        if (made := value.defining_op) is None or not op.is_ancestor_of(made)
-    ]
 
 
 def only_for_indices(ops: Sequence[Operation], brought: Container[Operation]) -> set[Operation]:

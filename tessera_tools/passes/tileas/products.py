@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
+from typing import TypeGuard
 
 from tessera_tools.analysis.access import contiguous_axis
 from tessera_tools.analysis.axis import is_elementwise
@@ -23,7 +24,7 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import F32, RankedTensorType, Type
 from tessera_tools.passes.tileas.agent_registers import (
@@ -64,7 +65,7 @@ from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.precision import loses_precision, sums_of
 from tessera_tools.planning.layout_rules import FREE, ties
-from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
+from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
@@ -203,7 +204,7 @@ class Choice:
         return registers_of_one(self.groups * self.consumers, self.by_threads, sums)
 
 
-def is_by_threads(load: Filler) -> bool:
+def is_by_threads(load: Filler) -> TypeGuard[ThreadFill]:
     """Whether the threads of the producer bring a tile."""
     return isinstance(load, ThreadFill) and not isinstance(load, ConvertedFill)
 
@@ -262,19 +263,14 @@ def check_addresses(loads: Iterable[Filler], few: bool, most: int) -> None:
 
     few: whether the consumer leaves it registers for many elements; most: the addresses for which it has registers.
     """
-    fills = [load for load in loads if isinstance(load, ThreadFill) and is_by_threads(load)]
+    fills = [load for load in loads if is_by_threads(load)]
     for fill in fills:
         fill.most = MOST_ELEMENTS if few and not fill.is_converted else FEW_ELEMENTS
     addresses = sum(fill.addresses for fill in fills)
     if addresses > most:
-        load, why = fills[0].load, fills[0].why
-        assert why is not None
-        raise Missed(
-            load,
-            f"makes a tile that TMA does not bring, because {why.because(load)}; through registers, a thread of the "
-            f"producer would load from {addresses} addresses for each stage, more than the {most} for which it has "
-            "registers",
-            why.advice,
+        raise fills[0].missed(
+            f"through registers, a thread of the producer would load from {addresses} addresses for each stage, more "
+            f"than the {most} for which it has registers"
         )
 
 
@@ -288,13 +284,7 @@ def why_not_alone(dot: nv_tileas.Dot, loads: Sequence[Filler]) -> Missed | None:
         or loops_around(dot)
     ):
         return None
-    assert first.why is not None
-    return Missed(
-        first.load,
-        f"makes a tile that TMA does not bring, because {first.why.because(first.load)}; without TMA and a loop, "
-        "nothing comes ahead of its use",
-        first.why.advice,
-    )
+    return first.missed("without TMA and a loop, nothing comes ahead of its use")
 
 
 def types_advice(types: Sequence[Type]) -> str:
@@ -322,6 +312,18 @@ def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | 
         return choose(function)
     except Missed:
         return None
+
+
+def carried_sums(first: nv_tileas.Dot, last: nv_tileas.Dot) -> int | None:
+    """Which of the values that a loop carries the sums of products in it are, the first of which adds to it, if its
+    iterations do nothing else with them; None if they are none."""
+    start, loop = first.c, last.parent_op
+    if not isinstance(start, BlockArgument) or not isinstance(loop, scf.For) or start.index == 0:
+        return None
+    if start.block is not last.parent or not start.has_one_use or not last.res.has_one_use:
+        return None
+    number = start.index - 1
+    return number if loop.yielded[number] is last.res else None
 
 
 def check_exchanges(function: nv_tileaa.Func) -> None:
@@ -572,8 +574,7 @@ def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: 
         return False
     loads = [size for size, position in ((m, 0), (n, 1)) if trace_load(dot, position) is not None]
     stage = sum(loads) * dot.a.type.shape[1] * element_bytes(dot.a.type.element)
-    room = pipeline_room(target) + (pipeline_reserve(target) if alone else 0)
-    return not loops_around(dot) or FEWEST_STAGES * stage <= room
+    return not loops_around(dot) or FEWEST_STAGES * stage <= pipeline_room(target, at_most=alone)
 
 
 def _is_turned(dot: nv_tileas.Dot, position: int) -> bool:

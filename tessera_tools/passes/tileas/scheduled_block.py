@@ -30,6 +30,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import is_pure, memory_effects
 from tessera_tools.ir.traits import Terminator
+from tessera_tools.ir.traversal import values_used
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.agent_registers import registers_of_several
 from tessera_tools.passes.tileas.agent_schedule import OTHER_REGISTERS, REGISTERS, START_CYCLES, AgentLoop
@@ -44,7 +45,6 @@ from tessera_tools.passes.tileas.scheduled_loop import (
     ScheduledLoop,
     bar_of,
     has_token,
-    values_used,
 )
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target, occupancy
 from tessera_tools.target.throughput import throughput

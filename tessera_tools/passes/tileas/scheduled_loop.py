@@ -22,6 +22,7 @@ from tessera_tools.ir.builtin_attributes import StringAttr, i32
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
+from tessera_tools.ir.traversal import values_used
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.target import Target
 
@@ -260,15 +261,6 @@ def bar_of(start: int, cycles: int, interval: int, mark: str) -> str:
     for cell in range(first, first + min(length, CHART_COLUMNS)):
         cells[cell % CHART_COLUMNS] = mark
     return "".join(cells)
-
-
-def values_used(op: Operation) -> Iterator[Value]:
-    """The operands of an op and of the ops in its regions."""
-    yield from op.operands
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block:
-                yield from values_used(inner)
 
 
 def has_token(op: Operation) -> bool:

@@ -23,6 +23,7 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, scf
 from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.traversal import values_taken
 from tessera_tools.ir.types import bit_width
 from tessera_tools.records import dataclass, field
 
@@ -131,7 +132,7 @@ class _Pipeliner:
             return min(self.cycles.values(), default=0)
         seen.add(op)
         found = [min(self.cycles.values(), default=0)]
-        for value in _values_used(op):
+        for value in values_taken(op):
             if isinstance(value, OpResult) and value.op in self.numbers:
                 found.append(self._earliest(value.op, seen))
             elif self._is_carried(value):
@@ -148,7 +149,7 @@ class _Pipeliner:
     def _sources(self, op: Operation) -> Iterator[Value]:
         """The values of the loop that an op uses: results of ops with a cycle, the induction variable and carried
         values, also through recomputed ops."""
-        for value in _values_used(op):
+        for value in values_taken(op):
             if isinstance(value, OpResult):
                 if value.op in self.stage:
                     yield value
@@ -400,7 +401,7 @@ class _Pipeliner:
 
         def copied(op: Operation, stage: int) -> Operation:
             mapping = IRMapping()
-            for value in _values_used(op):
+            for value in values_taken(op):
                 mapping.values[value] = value_of(value, stage)
             return builder.insert(op.clone(mapping))
 
@@ -409,12 +410,3 @@ class _Pipeliner:
             env.update(zip(op.results, copy.results, strict=True))
             found.append((op, copy))
         return found
-
-
-def _values_used(op: Operation) -> Iterator[Value]:
-    """The values defined outside an op that the op and its nested ops use."""
-    for inner in (op, *op.walk()):
-        for value in inner.operands:
-            source = value.op if isinstance(value, OpResult) else value.block.parent_op  # type: ignore[attr-defined]
-            if not op.is_ancestor_of(source):
-                yield value

@@ -12,7 +12,7 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import AsyncProduct, loops_around
-from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
+from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def reserve(accumulations: list[Accumulation], target: Target) -> int:
     fitting: list[tuple[int, bool, int]] = []
     for (stages, in_tensor), depth in product_of(_RESERVED, _DEPTHS if brought else _DEPTHS[:1]):
         if columns(stages, in_tensor, depth) <= target.tmem_columns:
-            if has_room(products, target):
+            if fits_once(products, target):
                 return depth
             fitting.append((stages, in_tensor, depth))
     if fitting:
@@ -84,8 +84,8 @@ def reserve(accumulations: list[Accumulation], target: Target) -> int:
     )
 
 
-def has_room(products: Sequence[AsyncProduct], target: Target) -> bool:
+def fits_once(products: Sequence[AsyncProduct], target: Target) -> bool:
     """Whether one stage of all tiles fits in shared memory."""
     loads = {load.load: load.bytes for product in products for load in (*product.loads, *product.read)}
     staged = sum(product.staged_bytes for product in products)
-    return sum(loads.values()) + staged <= pipeline_room(target) + pipeline_reserve(target)
+    return sum(loads.values()) + staged <= pipeline_room(target, at_most=True)

@@ -89,15 +89,11 @@ def registers(products: Iterable[AsyncProduct], groups: int, carries: bool) -> t
 def check_threads(products: Iterable[AsyncProduct], groups: int) -> None:
     """Raises Missed if the threads that bring factors beside so many warpgroups of consumers lack registers."""
     loads = [load for product in products for load in product.loads]
-    first = next((load for load in loads if isinstance(load, ThreadFill) and is_by_threads(load)), None)
+    first = next((load for load in loads if is_by_threads(load)), None)
     if first is None:
         return
     if groups not in REGISTERS:
-        assert first.why is not None
-        raise Missed(
-            first.load,
-            f"makes a tile that TMA does not bring, because {first.why.because(first.load)}; beside {groups} "
-            "warpgroups of consumers, the threads of a producer have no registers for it",
-            first.why.advice,
+        raise first.missed(
+            f"beside {groups} warpgroups of consumers, the threads of a producer have no registers for it"
         )
     check_addresses(loads, groups == 1, _MOST_ADDRESSES[groups])

@@ -115,7 +115,7 @@ class Multiplier:
                 acquired = nv_tileas.ProducerAcquire(
                     one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
                 )
-                one.filled = builder.insert(acquired).res
+                one.filled.append(builder.insert(acquired).res)
             found = self.kernel.by_load.get(op)
             if found is not None:
                 pipeline, load = found
@@ -143,7 +143,7 @@ class Multiplier:
                 for token in read:
                     builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
             for one in self.ends.get(op, ()):
-                builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
+                builder.insert(nv_tileas.ProducerCommit(one.filled.pop(), location=op.location))
                 state[one] = following(state[one], builder)
             self.slice.receive(op, builder, mapping)
         for token in held:

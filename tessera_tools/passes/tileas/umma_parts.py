@@ -117,12 +117,12 @@ def start_parts(
             acquired = nv_tileas.ProducerAcquire(
                 one.token, state[one], part=i32(part), res=nv_tileas.ProducerTokenType(), location=location
             )
-            one.filled_parts.append(builder.insert(acquired).res)
+            one.filled.append(builder.insert(acquired).res)
         multiplier.start_product(product, builder, mapping, state, row=i64(part * LANES))
         for token in tokens:
             builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=location))
         if ends and one not in kernel.corrected:
-            builder.insert(nv_tileas.ProducerCommit(one.filled_parts.pop(0), location=location))
+            builder.insert(nv_tileas.ProducerCommit(one.filled.pop(0), location=location))
     for pipeline in (*handed, *usable, *sharing):
         state[pipeline] = following(state[pipeline], builder)
     if ends and one not in kernel.corrected:

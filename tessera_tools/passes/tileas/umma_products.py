@@ -52,6 +52,7 @@ from tessera_tools.passes.tileas.packed_factors import is_packed, pack_factors, 
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
     Choice,
+    carried_sums,
     check_exchanges,
     check_exits,
     loops_around,
@@ -574,14 +575,8 @@ def _accumulations(found: dict[nv_tileas.Dot, UmmaProduct]) -> list[Accumulation
 
 def _find_loop(chain: Accumulation) -> None:
     """Let the iterations of a loop add up that carries the sums of products, and does nothing else with them."""
-    start, end = chain.first.c, chain.last
-    loop = end.parent_op
-    if not isinstance(start, BlockArgument) or not isinstance(loop, scf.For) or start.index == 0:
-        return
-    if start.block is not end.parent or not start.has_one_use or not end.res.has_one_use:
-        return
-    number = start.index - 1
-    if loop.yielded[number] is end.res:
+    number, loop = carried_sums(chain.first, chain.last), chain.last.parent_op
+    if number is not None and isinstance(loop, scf.For):
         chain.loop, chain.number = loop, number
 
 

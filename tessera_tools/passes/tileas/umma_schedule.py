@@ -38,6 +38,7 @@ from tessera_tools.analysis.tile_costs import (
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.traversal import values_used
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_schedule import START_CYCLES
 from tessera_tools.passes.tileas.box_stages import Pipeline
@@ -45,8 +46,8 @@ from tessera_tools.passes.tileas.fills import BoxLoad, Filler, only_for
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
-from tessera_tools.passes.tileas.scheduled_loop import AGENT, MOST, ScheduledLoop, is_innermost, values_used
-from tessera_tools.passes.tileas.umma_columns import has_room
+from tessera_tools.passes.tileas.scheduled_loop import AGENT, MOST, ScheduledLoop, is_innermost
+from tessera_tools.passes.tileas.umma_columns import fits_once
 from tessera_tools.passes.tileas.umma_corrections import AT_ONCE, COLUMN_STAGES, CORRECTION
 from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
 from tessera_tools.passes.tileas.umma_products import (
@@ -441,7 +442,7 @@ def schedule_tensor_memory(
     # A consumer of one warpgroup leaves registers for other CTAs.
     if agents == "multipliers" or (agents == "auto" and choice.groups == 1):
         return plain
-    fits = has_room(choice.products, target)
+    fits = fits_once(choice.products, target)
     try:
         choice = choose_umma(function, target, "correction")
     except Missed:
@@ -452,7 +453,7 @@ def schedule_tensor_memory(
     changed = TensorSchedule(_scheduled(choice, target, most), sums)
     assert sums.correction is not None
     loop = sums.correction.loop
-    if not fits and has_room(choice.products, target):
+    if not fits and fits_once(choice.products, target):
         changed.is_smaller = True
         return changed
     changed.other, plain.other = plain.interval(loop), changed.interval(loop)
