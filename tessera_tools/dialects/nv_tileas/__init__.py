@@ -32,7 +32,9 @@ from tessera_tools.dialects.nv_tileas.box_groups import BoxCommit, BoxCopy, BoxW
 from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
     IN_STEP,
+    MEETINGS,
     SHARED_BY,
+    ClusterOrder,
     ClusterReduce,
     ClusterReduceScatter,
     CtaRank,
@@ -183,6 +185,7 @@ __all__ = [
     "RequestLaunch",
     "TakeNumber",
     "ClusterReduce",
+    "ClusterOrder",
     "ClusterReduceScatter",
     "ConsumeOne",
     "ConsumerRead",
@@ -201,6 +204,7 @@ __all__ = [
     "Dot",
     "FenceProxy",
     "IN_STEP",
+    "MEETINGS",
     "IncIter",
     "LOADS",
     "LinearAttr",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tessera_tools.dialects.nv_tileaa import TOKEN
 from tessera_tools.dialects.nv_tileas.base import SMEM
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64, element_type
@@ -101,10 +102,36 @@ class ClusterReduceScatter(Op, name="nv_tileas.cluster_reduce_scatter", traits=(
         parts = [n // m if m and n % m == 0 else 0 for n, m in zip(old.shape, new.shape, strict=whole)]
         if not whole or not all(parts):
             raise self.error(f"gives {new} of {old}; expected a part of it, of the same element type")
-        if self.mbarrier is not None:
-            type = self.mbarrier.type
-            if type.element is not I64 or type.tile != (1,) or type.stages != 1:
-                raise self.error(f"has an operand of type {type}; its mbarrier is !nv_tileas.smem<1x1xi64>")
+        _check_mbarrier(self)
+
+
+class ClusterOrder(Op, name="nv_tileas.cluster_order", traits=(IN_ORDER,)):
+    """The CTAs of a cluster meet: what a token orders after the result, in any of them, comes after the stores before
+    the operand in all of them.
+
+    In an agent, only its threads meet, at the `mbarrier`, where each of their warps arrives in all CTAs.  Outside of
+    agents, all threads of the cluster meet.
+    """
+
+    token = operand(TOKEN)
+    mbarrier = optional_operand(SMEM)
+    res = result(TOKEN)
+    assembly = "$token (`at` $mbarrier^)? attr-dict `:` type($token) (`at` type($mbarrier)^)?"
+
+    def verify_op(self) -> None:
+        _check_mbarrier(self)
+
+
+def _check_mbarrier(op: ClusterReduceScatter | ClusterOrder) -> None:
+    """DiagnosticError if an op's threads do not meet at one mbarrier."""
+    if op.mbarrier is not None:
+        type = op.mbarrier.type
+        if type.element is not I64 or type.tile != (1,) or type.stages != 1:
+            raise op.error(f"has an operand of type {type}; its mbarrier is !nv_tileas.smem<1x1xi64>")
+
+
+MEETINGS = (ClusterReduceScatter, ClusterOrder)
+"""Ops at which the threads of an agent meet those of other CTAs, at an mbarrier."""
 
 
 def combinations(bits: int) -> list[int]:

@@ -106,13 +106,13 @@ def wait_for_phase(low: Lowering, barrier: Value, parity: Value) -> None:
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
 
 
-def wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
-    """Wait for a phase that other CTAs complete, after what they have done."""
+def wait_for_cluster(low: Lowering, barrier: Value, phase: Value) -> None:
+    """Wait for a phase that other CTAs complete, after what they have done; by parity, or the state of an arrival."""
     e = low.e
     again, after = e.new_block(), e.new_block()
     e.emit(llvm.Br([], dest=again))
     e.block = again
-    done = e.nvvm("mbarrier.try_wait", [barrier, parity], [I1], scope=MemScopeAttr("cluster")).results[0]
+    done = e.nvvm("mbarrier.try_wait", [barrier, phase], [I1], scope=MemScopeAttr("cluster")).results[0]
     e.emit(llvm.CondBr(done, [], [], true_dest=after, false_dest=again))
     e.block = after
 
@@ -352,7 +352,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     """A chain of branches, agents by their first warp; warps without agent continue after it."""
     e = low.e
     shared = has_pipelines_of_cluster(op)
-    if shared or any(isinstance(inner, nv_tileas.ClusterReduceScatter) for inner in op.walk()):
+    if shared or any(isinstance(inner, nv_tileas.MEETINGS) for inner in op.walk()):
         cluster_barrier(low)
     elif not isinstance(_before(op), nv_tileas.AllocTmem):
         e.barrier()

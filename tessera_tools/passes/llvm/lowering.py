@@ -38,7 +38,8 @@ lowers = LOWERINGS.of
 FAMILIES = (
     "elementwise", "constants", "global_memory", "control", "pointers", "shapes", "reductions", "packing", "shared_ops",
     "dots", "elements", "effects", "agents", "tma", "wgmma", "clusters", "mbarriers", "orders", "tensor_memory",
-    "atomics", "launch_control", "cluster_sums", "multimem", "heap", "assertions", "printing", "profiling",
+    "atomics", "launch_control", "cluster_sums", "cluster_order", "multimem", "heap", "assertions", "printing",
+    "profiling",
 )  # fmt: skip
 """The modules that register lowerings when they are imported, those of most kernels first."""
 Lower = TypeVar("Lower", bound=Callable[..., None])

@@ -44,7 +44,7 @@ def _needs_fence(op: Operation | None) -> bool:
     if isinstance(op, nv_tileas.MBarrierInit):
         users = op.mbarrier.users
         return any(
-            isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter | nv_tileas.S2tCopy)
+            isinstance(user, (nv_tileas.CancelLaunch, nv_tileas.S2tCopy, *nv_tileas.MEETINGS))
             for user in users
         )
     return isinstance(op, nv_tileas.CreatePipeline) and is_completed_elsewhere(op)

@@ -5,9 +5,10 @@
                                                         store acc, c[:, 128 p:] }
 
 256x256 sums of 32 bits are all registers of an SM, and two stages of 256x128x128 in tf32 more than its shared memory.
-A loop over the parts is put around the kernel, and the tiles that have rows or columns of the sums have only those of
-the part: what is loaded along them, what is computed element by element, and what is stored.  The other factor is
-loaded for each part.  The producer loads for the next part while the consumer stores.
+A loop over the parts is put around the kernel, or into the loop of a persistent one, which then has all parts of a tile
+before the next tile.  The tiles that have rows or columns of the sums have only those of the part: what is loaded along
+them, what is computed element by element, and what is stored.  The other factor is loaded for each part.  The producer
+loads for the next part while the consumer stores.
 
 A kernel is cut if it does nothing else than this: no other effects, no reduction along the axis, and no order that
 would let a part read what another one has written.
@@ -21,8 +22,9 @@ from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import splat_of
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, i32
-from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
@@ -37,6 +39,7 @@ from tessera_tools.target import Feature, Target
 _ROWS, _COLUMNS = 0, 1
 _FEWEST = 64
 """Rows and columns of a part."""
+_OF_TILES = (nv_tileas.TiledLoad, nv_tileas.TiledStore, nv_tileas.Dot)
 
 
 class CutProducts(Pass):
@@ -89,7 +92,7 @@ def _part(dots: list[nv_tileas.Dot], large: nv_tileas.Dot, target: Target) -> tu
     # With tensor memory, factors and promoted sums take no registers beside the sums.
     alone = target.has(Feature.TCGEN05)
     while not all(has_room(dot, (m, n), target, alone) for dot in dots):
-        if n >= m and n > _FEWEST:
+        if n > m and n > _FEWEST:
             n //= 2
         elif m > _FEWEST:
             m //= 2
@@ -103,6 +106,8 @@ class _Axis:
 
     def __init__(self, function: nv_tileaa.Func, axis: int, parts: int) -> None:
         self.function, self.axis, self.parts = function, axis, parts
+        self.scope = _scope(function)
+        """The block around whose ops the loop over the parts is put."""
         self.axes: dict[Value, int] = {}
         """The tiles of which there is only a part, and its axis."""
         self.whole: set[Value] = set()
@@ -126,13 +131,13 @@ class _Axis:
                 raise Missed(op, "would be executed once for each part")
         for op in self.function.walk():
             if isinstance(op, nv_tileas.TiledLoad) and any(
-                isinstance(o, nv_tileas.TiledStore) for o in order.before(op)
+                isinstance(o, nv_tileas.TiledStore) for o in order.before(op, within=self.scope)
             ):
                 raise Missed(op, "is ordered by its token after a store")
         for store in stores:
-            for load in order.before(store):
+            for load in order.before(store, within=self.scope):
                 if isinstance(load, nv_tileas.TiledStore):
-                    repeated = load not in order.before(store, again=False)
+                    repeated = load not in order.before(store, again=False, within=self.scope)
                     if not _is_same_place(load, store) or (repeated and self._differs_in_a_loop(store)):
                         raise Missed(
                             store, "is ordered by its token after a store, perhaps to the same place"
@@ -145,9 +150,13 @@ class _Axis:
                     )
 
     def _differs_in_a_loop(self, store: nv_tileas.TiledStore) -> bool:
-        """Whether the place of a store may differ between iterations."""
-        outside = self.function.body.entry
-        return any(value.owner_block is not outside for value in (store.view, *store.indices))
+        """Whether the place of a store may differ between iterations of loops within the scope."""
+        parent = store.parent
+        while parent is not self.scope and parent is not None:
+            if any(value.owner_block is parent for value in (store.view, *store.indices)):
+                return True
+            parent = parent.parent_op.parent if parent.parent_op is not None else None
+        return False
 
     # -- what has only a part
 
@@ -155,9 +164,7 @@ class _Axis:
         """Find the tiles of which there is only a part, from the stores on."""
         for op in self.function.walk():
             if isinstance(op, nv_tileas.TiledStore):
-                if op.value.type.rank != 2:
-                    raise Missed(op, "stores a tile that is no matrix")
-                self.work.append((op.value, self.axis))
+                self.work.append((op.value, self.axis_of(op)))
         while self.work:
             value, axis = self.work.pop()
             if not isinstance(value.type, RankedTensorType):
@@ -187,6 +194,13 @@ class _Axis:
         for load in self.in_place:
             if self.axes.get(load.res) != self.axis:
                 raise Missed(load, "loads a tile that another part would change first")
+
+    def axis_of(self, store: nv_tileas.TiledStore) -> int:
+        """The axis of a stored tile along which it has parts.  Missed if it is no matrix, or several."""
+        *others, _, _ = shape = store.value.type.shape if store.value.type.rank > 1 else (2, 1, 1)
+        if any(n != 1 for n in others):
+            raise Missed(store, "stores a tile that is no matrix")
+        return len(shape) - 2 + self.axis
 
     def takes_part(self, user: Operation, index: int) -> bool:
         """Whether a use of a tile is one of its part."""
@@ -258,38 +272,71 @@ class _Axis:
                 _move(op, axis, type.shape[axis], self.parts, part)
         for op in self.function.walk():
             if isinstance(op, nv_tileas.TiledStore):
-                extent = op.value.type.shape[self.axis] * self.parts
-                _move(op, self.axis, extent, self.parts, part)
+                axis = self.axis_of(op)
+                _move(op, axis, op.value.type.shape[axis] * self.parts, self.parts, part)
 
     def loop(self) -> Value:
-        """Put what is not the same for all parts into a loop; returns the number of the part."""
-        entry = self.function.body.entry
-        end = entry.last_op
+        """Put what is not the same for all parts into a loop; returns the number of the part.
+
+        The tokens that a persistent loop carries are joined with those of all parts.
+        """
+        end = self.scope.last_op
         assert end is not None
-        outside: set[Value] = set(entry.arguments)
-        inside: list[Operation] = []
-        for op in entry:
-            if op is end:
-                break
-            tiles = any(isinstance(v.type, RankedTensorType) for v in op.results)
-            if op.regions or tiles or not is_pure(op) or not all(v in outside for v in op.operands):
-                inside.append(op)
-            else:
-                outside.update(op.results)
+        inside = _of_parts(self.scope)
+        results = {value for op in inside for value in op.results}
+        carried = [(n, value) for n, value in enumerate(end.operands) if value in results]
+        outer = self.scope.parent_op
+        inits = [outer.iter_args[n] for n, _ in carried] if isinstance(outer, scf.For) else []
         builder = Builder.before(end)
         first, last, step = (
             builder.insert(arith.Constant(i32(n), location=end.location)).results[0]
             for n in (0, self.parts, 1)
         )
-        made = scf.For(first, last, step, [], results=[], location=end.location)
-        block = Block([first.type], [end.location])
-        made.body.append(block)
+        types = [value.type for value in inits]
+        block = Block([first.type, *types], [end.location] * (1 + len(types)))
+        body = Region([block])
+        made = scf.For(first, last, step, inits, results=types, body=body, location=end.location)
         builder.insert(made)
         for op in inside:
             op.detach()
             block.append(op)
-        Builder.at_end(block, end.location).insert(scf.Yield([]))
+        ending = Builder.at_end(block, end.location)
+        after = [
+            ending.insert(nv_tileaa.JoinMemTokens([before, value], res=MEM_TOKEN, location=end.location)).res
+            for before, (_, value) in zip(block.arguments[1:], carried, strict=True)
+        ]
+        ending.insert(scf.Yield(after))
+        for (n, _), value in zip(carried, made.results, strict=True):
+            end.set_operand(n, value)
         return block.arguments[0]
+
+
+def _scope(function: nv_tileaa.Func) -> Block:
+    """The innermost block whose ops can be executed once for each part: a loop in it has all accesses and products, and
+    no iteration takes what another one has computed, but for the order of accesses."""
+    scope = function.body.entry
+    while True:
+        around = [op for op in scope if any(isinstance(inner, _OF_TILES) for inner in (op, *op.walk()))]
+        loop = around[0] if len(around) == 1 else None
+        if not isinstance(loop, scf.For):
+            return scope
+        results = {value for op in _of_parts(loop.body.entry) for value in op.results}
+        if any(value in results and value.type is not MEM_TOKEN for value in loop.yielded):
+            return scope
+        scope = loop.body.entry
+
+
+def _of_parts(block: Block) -> list[Operation]:
+    """The ops of a block, without its terminator, that are executed for each part: all but those that compute the
+    numbers of all parts."""
+    inside: list[Operation] = []
+    results: set[Value] = set()
+    for op in block:
+        tiles = any(isinstance(v.type, RankedTensorType) for v in op.results)
+        if op.regions or tiles or not is_pure(op) or any(v in results for v in op.operands):
+            inside.append(op)
+            results.update(op.results)
+    return [op for op in inside if not op.has_trait(Terminator)]
 
 
 def _is_same_place(access: nv_tileas.TiledLoad | nv_tileas.TiledStore, store: nv_tileas.TiledStore) -> bool:

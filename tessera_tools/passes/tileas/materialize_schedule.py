@@ -239,7 +239,7 @@ class Kernel(PipelinePlan):
         before = Builder.before(end)
         for pipeline in self.pipelines:
             self.declare(pipeline, before)
-        self.declare_exchanges(before)
+        self.declare_meetings(before)
         return own, before
 
     def run(self) -> None:
@@ -307,12 +307,12 @@ class Kernel(PipelinePlan):
         )
         pipeline.token = builder.insert(made).res
 
-    def declare_exchanges(self, builder: Builder) -> None:
+    def declare_meetings(self, builder: Builder) -> None:
         """The mbarriers at which the consumers of a cluster meet: each of their warps arrives at that of each CTA."""
         spec = self.function.kernel_spec
         assert spec is not None
         for op in list(self.function.walk()):
-            if not isinstance(op, nv_tileas.ClusterReduceScatter):
+            if not isinstance(op, nv_tileas.MEETINGS):
                 continue
             layout = SharedAttr(swizzled((1,), I64.width, None, 0))
             made = nv_tileas.AllocTensor(res=SmemType((1, 1), I64, layout), location=op.location)

@@ -108,10 +108,7 @@ class _Kernel:
         """Rewrite the stores that TMA does; false if there are none."""
         ops = list(self.function.walk())
         self.stores = [op for op in ops if isinstance(op, nv_tileas.TiledStore)]
-        # A terminator passes tokens on, and accesses nothing.
-        self.accesses = [
-            op for op in ops if not op.regions and not op.has_trait(Terminator) and self.order.before(op)
-        ]
+        self.accesses = [op for op in ops if not op.regions and not _passes_on(op) and self.order.before(op)]
         if not self.stores:
             return False
         try:
@@ -120,6 +117,8 @@ class _Kernel:
             # The pass that allocates shared memory reports an error if the buffers do not fit.
             return False
         followed = {store: self.is_followed(store) for store in chosen}
+        meetings = [op for op in ops if isinstance(op, nv_tileas.ClusterOrder)]
+        met = [op for op in meetings if not chosen.keys().isdisjoint(self.order.before(op))]
         repeated = {store: store in self.order.before(store) for store in chosen}
         left: list[nv_tileas.TiledTmaStore] = []
         for store, plan in chosen.items():
@@ -130,6 +129,8 @@ class _Kernel:
             if not followed[store]:
                 left.append(made)
             self.context.count("stores")
+        for op in met:
+            Builder.before(op).insert(_wait(op.location, read=False))
         self.wait_at_ends(left)
         return bool(chosen)
 
@@ -285,7 +286,7 @@ class _Kernel:
         alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[boxes.swizzle])
         buffer = Builder.at_start(self.function.body.entry, location).insert(alloc).res
         builder = Builder.before(store)
-        if _is_in_loop(store):
+        if _is_in_loop(store) and not isinstance(store.token.defining_op, nv_tileas.ClusterOrder):
             builder.insert(_wait(location, read=not repeated))
         if turned:
             layout = transpose(nv_tileas.layout_of(type), boxes.order)
@@ -321,6 +322,12 @@ class _Kernel:
         for end in ends:
             assert end is not None
             Builder.before(end).insert(_wait(end.location, read=True))
+
+
+def _passes_on(op: Operation) -> bool:
+    """Whether an op takes tokens, and accesses nothing: a terminator; or a meeting of CTAs, for which a wait stands in
+    front."""
+    return op.has_trait(Terminator) or isinstance(op, nv_tileas.ClusterOrder)
 
 
 def _parameter(store: nv_tileas.TiledStore) -> int | None:

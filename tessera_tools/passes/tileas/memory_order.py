@@ -14,7 +14,7 @@ from collections.abc import KeysView
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
-from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.core import Block, BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.flow import sources
 from tessera_tools.ir.interfaces import LoopLike
@@ -28,10 +28,11 @@ def is_ordered(op: Operation) -> bool:
 def is_access(op: Operation) -> bool:
     """True if an op in a chain of tokens accesses memory, or is ordered like an access.
 
-    An op with unknown effects is treated as an access.
+    An op with unknown effects is treated as an access.  Where the CTAs of a cluster meet, they access nothing.
     """
     effects = op.effects()
-    return is_ordered(op) and (effects is None or bool(effects.own))
+    own = effects is None or bool(effects.own)
+    return own and is_ordered(op) and not isinstance(op, nv_tileas.ClusterOrder)
 
 
 def writes_memory(op: Operation) -> bool:
@@ -49,7 +50,7 @@ class MemoryOrder:
     """The accesses before each access of one function, cached."""
 
     def __init__(self) -> None:
-        self._before: dict[tuple[Operation, bool], KeysView[Operation]] = {}
+        self._before: dict[tuple[Operation, bool, Block | None], KeysView[Operation]] = {}
         self._facts = Facts()
 
     def concerns_others(self, earlier: Operation, later: Operation, again: bool = True) -> bool:
@@ -59,15 +60,23 @@ class MemoryOrder:
         """
         return earlier in self.before(later, again) and not _are_independent(earlier, later, self._facts)
 
-    def before(self, op: Operation, again: bool = True) -> KeysView[Operation]:
+    def has_places(self, access: Operation) -> bool:
+        """Whether each address is known to have one place in the tiles of an access, in all iterations."""
+        return _is_in_grid(access, self._facts)
+
+    def before(self, op: Operation, again: bool = True, within: Block | None = None) -> KeysView[Operation]:
         """The accesses before an op in token order, listed alike in every run.  Includes the op itself if a loop
-        carries its token and `again` is set."""
-        known = self._before.get((op, again))
+        carries its token and `again` is set.
+
+        `within`: leave out those of earlier executions of this block.
+        """
+        key = (op, again, within)
+        known = self._before.get(key)
         if known is None:
-            known = self._before[op, again] = self._find_before(op, again)
+            known = self._before[key] = self._find_before(*key)
         return known
 
-    def _find_before(self, op: Operation, again: bool) -> KeysView[Operation]:
+    def _find_before(self, op: Operation, again: bool, within: Block | None) -> KeysView[Operation]:
         found: dict[Operation, None] = {}
         seen: set[Value] = set()
         work = [v for v in op.operands if v.type is MEM_TOKEN]
@@ -76,6 +85,8 @@ class MemoryOrder:
             if value in seen:
                 continue
             seen.add(value)
+            if isinstance(value, BlockArgument) and value.owner_block is within:
+                continue
             source = value.defining_op
             if source is None or source.regions:
                 first = None if again else _at_first(value, op)
@@ -84,7 +95,7 @@ class MemoryOrder:
             if is_access(source):
                 found[source] = None
             # Accesses before an op of the same block are the same for both: they have the same enclosing loops.
-            known = self._before.get((source, again)) if source.parent is op.parent else None
+            known = self._before.get((source, again, within)) if source.parent is op.parent else None
             if known is not None:
                 found.update(dict.fromkeys(known))
             else:
@@ -143,10 +154,19 @@ def _are_independent(a: Operation, b: Operation, facts: Facts) -> bool:
     repeated = nv_tileas.layout_of(tile).free_variable_masks()
     if repeated.get("lane") or repeated.get("warp"):
         return False
-    return all(
-        extent == 1 or facts.divisor(index) % extent == 0
-        for op in (a, b)
-        for index, extent in zip(op.indices, tile.shape, strict=True)
+    return _is_in_grid(a, facts) and _is_in_grid(b, facts)
+
+
+def _is_in_grid(op: Operation, facts: Facts) -> bool:
+    """True if the tiles of an access are those of one grid over an injective view: their indices are multiples of their
+    extents."""
+    return (
+        isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore)
+        and _is_injective(op.view.defining_op)
+        and all(
+            extent == 1 or facts.divisor(index) % extent == 0
+            for index, extent in zip(op.indices, op.moved.type.shape, strict=True)
+        )
     )
 
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, NEVER, STATIC, WANTED
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -54,6 +55,11 @@ from tessera_tools.planning.layout_rules import is_tile
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    _Store: TypeAlias = "nv_tileas.TiledStore | nv_tileaa.Store"
+
 _STOPS = ("", "seeds", "layouts")
 _WITHIN_A_CTA = (
     "nv_tileas.tiled_load", "nv_tileas.tiled_store", "nv_tileaa.load", "nv_tileaa.store", "nv_tileaa.assert",
@@ -64,6 +70,7 @@ _WITHIN_A_CTA = (
 
 
 _TILED = (nv_tileas.TiledLoad, nv_tileas.TiledStore)
+_STORES = (nv_tileas.TiledStore, nv_tileaa.Store)
 _FEW = 0.05
 """The part of the bytes of a program that may be loaded again for each program: less is an estimate's error."""
 _ANCHORS = (nv_tileas.Dot, nv_tileas.ClusterReduceScatter)
@@ -119,7 +126,7 @@ class PlanCTA(Pass):
                     function,
                     f"has a cluster of {count} CTAs; expected a power of two up to {target.max_cluster_size}",
                 )
-            check_effects(function, ordered=programs is None)
+            ordered = check_effects(function, ordered=programs is None)
             if programs is not None:
                 self.share(function, programs, target, context)
                 return
@@ -140,6 +147,12 @@ class PlanCTA(Pass):
         if self.stop == "layouts":
             plan.show()
             return
+        for store, other in ordered.items():
+            keep_order(store)
+            text = (
+                f"the CTAs of the cluster meet before the store, which its token orders after {_named(other)}"
+            )
+            context.analyzed(store, text, "cluster", "schedule")
         shared = commit(function, plan.blocks, plan.bits)
         function.attributes.pop(PARTS, None)
         function.attributes.pop(WARPS_ALONE, None)
@@ -255,10 +268,12 @@ def _bytes(op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> int:
     return type.num_elements * storage_bits(type.element) // 8
 
 
-def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:
-    """Raises Conflict for what only one CTA may do, and, if `ordered`, for what CTAs would have to do in order."""
+def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> dict[_Store, Operation]:
+    """Raises Conflict for what only one CTA may do, and, if `ordered`, for loads and stores that CTAs would have to do
+    in order.  The stores that CTAs of a cluster do in order, and another one before each."""
     order = MemoryOrder()
     accesses = [op for op in function.walk() if is_access(op)]
+    found: dict[_Store, Operation] = {}
     for op in function.walk():
         effects = op.effects()
         known = effects is not None and not effects.own
@@ -269,13 +284,29 @@ def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:
             raise Conflict(op, "has an effect that each CTA of a cluster would have")
     for op in accesses if ordered else ():
         for other in order.before(op):
-            if writes_memory(op) or writes_memory(other):
+            if not (writes_memory(op) or writes_memory(other)):
+                continue
+            if not (isinstance(op, _STORES) and isinstance(other, _STORES)):
                 raise Conflict(
                     op,
-                    f"is ordered by its token after '{other.name}'{place_of(other)}, which other CTAs of a cluster "
-                    "would do",
+                    f"is ordered by its token after {_named(other)}, which other CTAs of a cluster would do",
                     OTHER_TOKEN,
                 )
+            if op is not other or not order.has_places(op):
+                found[op] = other
+    return found
+
+
+def keep_order(store: _Store) -> None:
+    """Let the CTAs of a cluster meet before a store."""
+    assert store.token is not None
+    made = nv_tileas.ClusterOrder(store.token, None, res=MEM_TOKEN, location=store.location)
+    Builder.before(store).insert(made)
+    store.set_field("token", [made.res])
+
+
+def _named(other: Operation) -> str:
+    return f"'{other.name}'{place_of(other)}"
 
 
 def check_waits(op: Operation) -> None:

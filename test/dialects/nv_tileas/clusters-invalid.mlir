@@ -57,3 +57,12 @@ nv_tileaa.func @f(%given: tensor<64xf32>) {
   }
   nv_tileaa.return
 }
+
+// -----
+
+nv_tileaa.func @f(%before: !nv_tileaa.mem_token) {
+  %barriers = nv_tileas.alloc_tensor : !nv_tileas.smem<2x1xi64, #nv_tileas.shared<{offset = [], outs = {dim0 = 1}}>>
+  // expected-error @below {{'nv_tileas.cluster_order' op has an operand of type !nv_tileas.smem<2x1xi64}}
+  %after = nv_tileas.cluster_order %before at %barriers : !nv_tileaa.mem_token at !nv_tileas.smem<2x1xi64, #nv_tileas.shared<{offset = [], outs = {dim0 = 1}}>>
+  nv_tileaa.return
+}

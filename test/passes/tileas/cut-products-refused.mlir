@@ -154,16 +154,16 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %t = nv_tileaa.create_mem_token : !tok
     %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
     %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
-    %i = arith.constant dense<0.0> : tensor<256x256xf32>
-    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
-    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
-    // expected-remark-re @below {{256x256 sums are not computed in parts, as an SM needs: arith.constant at {{.*}} has elements that differ}}
-    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
-    %b = arith.constant dense<"0x000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F202122232425262728292A2B2C2D2E2F303132333435363738393A3B3C3D3E3F404142434445464748494A4B4C4D4E4F505152535455565758595A5B5C5D5E5F606162636465666768696A6B6C6D6E6F707172737475767778797A7B7C7D7E7F808182838485868788898A8B8C8D8E8F909192939495969798999A9B9C9D9E9FA0A1A2A3A4A5A6A7A8A9AAABACADAEAFB0B1B2B3B4B5B6B7B8B9BABBBCBDBEBFC0C1C2C3C4C5C6C7C8C9CACBCCCDCECFD0D1D2D3D4D5D6D7D8D9DADBDCDDDEDFE0E1E2E3E4E5E6E7E8E9EAEBECEDEEEFF0F1F2F3F4F5F6F7F8F9FAFBFCFDFEFF"> : tensor<1x256xi8>
-    %h = arith.sitofp %b : tensor<1x256xi8> to tensor<1x256xf32>
-    %c = nv_tileaa.broadcast %h : tensor<1x256xf32> -> tensor<256x256xf32>
-    %e = arith.addf %d, %c : tensor<256x256xf32>
-    %f = nv_tileas.tiled_store %w[%z, %z], %e, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    %i = arith.constant dense<0.0> : tensor<128x512xf32>
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<128x32xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x512xf16>, !tok
+    // expected-remark-re @below {{128x512 sums are not computed in parts, as an SM needs: arith.constant at {{.*}} has elements that differ}}
+    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x32xf16>, tensor<32x512xf16>, tensor<128x512xf32>
+    %b = arith.constant dense<"0x000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F202122232425262728292A2B2C2D2E2F303132333435363738393A3B3C3D3E3F404142434445464748494A4B4C4D4E4F505152535455565758595A5B5C5D5E5F606162636465666768696A6B6C6D6E6F707172737475767778797A7B7C7D7E7F808182838485868788898A8B8C8D8E8F909192939495969798999A9B9C9D9E9FA0A1A2A3A4A5A6A7A8A9AAABACADAEAFB0B1B2B3B4B5B6B7B8B9BABBBCBDBEBFC0C1C2C3C4C5C6C7C8C9CACBCCCDCECFD0D1D2D3D4D5D6D7D8D9DADBDCDDDEDFE0E1E2E3E4E5E6E7E8E9EAEBECEDEEEFF0F1F2F3F4F5F6F7F8F9FAFBFCFDFEFF000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F202122232425262728292A2B2C2D2E2F303132333435363738393A3B3C3D3E3F404142434445464748494A4B4C4D4E4F505152535455565758595A5B5C5D5E5F606162636465666768696A6B6C6D6E6F707172737475767778797A7B7C7D7E7F808182838485868788898A8B8C8D8E8F909192939495969798999A9B9C9D9E9FA0A1A2A3A4A5A6A7A8A9AAABACADAEAFB0B1B2B3B4B5B6B7B8B9BABBBCBDBEBFC0C1C2C3C4C5C6C7C8C9CACBCCCDCECFD0D1D2D3D4D5D6D7D8D9DADBDCDDDEDFE0E1E2E3E4E5E6E7E8E9EAEBECEDEEEFF0F1F2F3F4F5F6F7F8F9FAFBFCFDFEFF"> : tensor<1x512xi8>
+    %h = arith.sitofp %b : tensor<1x512xi8> to tensor<1x512xf32>
+    %c = nv_tileaa.broadcast %h : tensor<1x512xf32> -> tensor<128x512xf32>
+    %e = arith.addf %d, %c : tensor<128x512xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %e, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<128x512xf32>, !out, !tok
     nv_tileaa.return
   }
 }
@@ -180,17 +180,17 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %t = nv_tileaa.create_mem_token : !tok
     %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
     %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
-    %i = arith.constant dense<0.0> : tensor<256x256xf32>
-    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
-    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
-    // expected-remark-re @below {{256x256 sums are not computed in parts, as an SM needs: nv_tileaa.iota at {{.*}} needs whole rows or columns}}
-    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
-    %b = nv_tileaa.iota : tensor<256xi32>
-    %h = arith.sitofp %b : tensor<256xi32> to tensor<256xf32>
-    %l = nv_tileaa.reshape %h : tensor<256xf32> -> tensor<1x256xf32>
-    %c = nv_tileaa.broadcast %l : tensor<1x256xf32> -> tensor<256x256xf32>
-    %e = arith.addf %d, %c : tensor<256x256xf32>
-    %f = nv_tileas.tiled_store %w[%z, %z], %e, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    %i = arith.constant dense<0.0> : tensor<128x512xf32>
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<128x32xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x512xf16>, !tok
+    // expected-remark-re @below {{128x512 sums are not computed in parts, as an SM needs: nv_tileaa.iota at {{.*}} needs whole rows or columns}}
+    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x32xf16>, tensor<32x512xf16>, tensor<128x512xf32>
+    %b = nv_tileaa.iota : tensor<512xi32>
+    %h = arith.sitofp %b : tensor<512xi32> to tensor<512xf32>
+    %l = nv_tileaa.reshape %h : tensor<512xf32> -> tensor<1x512xf32>
+    %c = nv_tileaa.broadcast %l : tensor<1x512xf32> -> tensor<128x512xf32>
+    %e = arith.addf %d, %c : tensor<128x512xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %e, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<128x512xf32>, !out, !tok
     nv_tileaa.return
   }
 }
@@ -207,14 +207,14 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %t = nv_tileaa.create_mem_token : !tok
     %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
     %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
-    %i = arith.constant dense<0.0> : tensor<256x256xf32>
-    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
-    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
-    // expected-remark-re @below {{256x256 sums are not computed in parts, as an SM needs: nv_tileas.tiled_load at {{.*}} makes a tile with an extent of 1}}
-    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
-    %f = nv_tileas.tiled_store %w[%z, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
-    %b, %bt = nv_tileas.tiled_load %w[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<256x1xf32>, !tok
-    %g = nv_tileas.tiled_store %w[%z, %m], %b, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x1xf32>, !out, !tok
+    %i = arith.constant dense<0.0> : tensor<128x512xf32>
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<128x32xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x512xf16>, !tok
+    // expected-remark-re @below {{128x512 sums are not computed in parts, as an SM needs: nv_tileas.tiled_load at {{.*}} makes a tile with an extent of 1}}
+    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x32xf16>, tensor<32x512xf16>, tensor<128x512xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<128x512xf32>, !out, !tok
+    %b, %bt = nv_tileas.tiled_load %w[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<128x1xf32>, !tok
+    %g = nv_tileas.tiled_store %w[%z, %m], %b, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<128x1xf32>, !out, !tok
     nv_tileaa.return
   }
 }
@@ -364,6 +364,59 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %b, %bt = nv_tileas.tiled_load %w[%z, %m], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<256x256xf32>, !tok
     %j = nv_tileaa.join_mem_tokens %bt, %f : !tok
     %g = nv_tileas.tiled_store %w[%z, %z], %d, %j {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// What an iteration stores, its next product would load in each part.
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @within_an_iteration(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 1 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %r = scf.for %j = %z to %n step %o iter_args(%a = %t) -> (!tok) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %z], %a {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%z, %z], %a {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark-re @below {{256x256 sums are not computed in parts, as an SM needs: nv_tileas.tiled_load at {{.*}} is ordered by its token before a store, which another part would execute first}}
+      %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      %f = nv_tileas.tiled_store %w[%j, %z], %d, %yt {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+      scf.yield %f : !tok
+    }
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// The loop of a persistent kernel carries sums on, so that the parts are around it, and one part would store what another
+// one has stored.
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @carried(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 1 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %r:2 = scf.for %j = %z to %n step %o iter_args(%a = %t, %c = %i) -> (!tok, tensor<256x256xf32>) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %j], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%j, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark-re @below {{256x256 sums are not computed in parts, as an SM needs: nv_tileas.tiled_store at {{.*}} is ordered by its token after a store, perhaps to the same place}}
+      %d = nv_tileas.dot %x, %y, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      %f = nv_tileas.tiled_store %w[%j, %z], %d, %a {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+      scf.yield %f, %d : !tok, tensor<256x256xf32>
+    }
     nv_tileaa.return
   }
 }
