@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from programs import compiled, empty, fresh_seed, launch
-from trials import Trial, changed_lines, missed
+from trials import Trial, changed_lines, missed, without
 
-from tessera_tools.diagnostics import collect
+from tessera_tools.diagnostics import Diagnostic, collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
 from tessera_tools.target import lookup
@@ -111,11 +111,15 @@ def case(
 
 def remarks(text: str) -> list[str]:
     """What the compiler says about clusters."""
+    return [one.message for one in explained(text) if "cluster" in one.message]
+
+
+def explained(text: str) -> list[Diagnostic]:
+    """The remarks for sm_90a."""
     with collect() as told:
-        compile_module(
-            parse_module(text, "program.mlir"), Options(lookup("sm_90a"), until="llvm", explains=True)
-        )
-    return [one.message for one in told if "cluster" in one.message]
+        options = Options(lookup("sm_90a"), until="llvm", explains=True)
+        compile_module(parse_module(text, "program.mlir"), options)
+    return list(told)
 
 
 def without_meeting(text: str) -> list[str] | None:
@@ -138,6 +142,41 @@ def test_a_tile_without_room_is_computed_in_parts_or_by_two_ctas(target: str, ct
     found = launch(text, *given, target=target, grid=grid)[0][2]
     np.testing.assert_array_equal(found, expected)
     assert ("wgmma" if target == "sm_90a" else "tcgen05.mma") in compiled(text, target).ptx
+
+
+def turns(text: str) -> list[str]:
+    """What the compiler says about consumers that take tiles in turn."""
+    return [one.message for one in explained(text) if "tiles in turn" in one.message]
+
+
+def test_consumers_take_the_tiles_in_turn_and_store_them_in_order() -> None:
+    """The rows of C overlap, and both consumers store by TMA."""
+    rng = np.random.default_rng(fresh_seed())
+    text = gemm(128, 128, 64)
+    assert turns(text)[0].startswith("2 consumers take tiles in turn")
+    given, expected = case(264, 384, 40, (128, 128), 128, rng)
+    for mode, seed in (("late", 0), ("early", 1), ("late", 2)):
+        found = launch(text, *given, target="sm_90a", grid=(1, 1, 1), mode=mode, seed=seed)[0][2]
+        np.testing.assert_array_equal(found, expected)
+    assert "cp.async.bulk.tensor.2d.global.shared" in compiled(text, "sm_90a").ptx
+
+
+def test_the_turns_of_stores_are_needed() -> None:
+    """Those of products are needed for speed alone: theirs are the barriers 4 and 5."""
+    rng = np.random.default_rng(fresh_seed())
+    given, expected = case(128, 384, 32, (128, 128), 128, rng)
+    made = compiled(gemm(128, 128, 64), "sm_90a")
+    schedules = [(mode, seed) for mode in ("late", "early") for seed in range(6)]
+    trial = Trial(given, "sm_90a", (1,), lambda found: np.array_equal(found[2], expected), schedules)
+    changed = list(changed_lines(made.ptx, without(r"(@%p\d+ )?bar\.(sync|arrive)\s+[67], 256")))
+    assert len(changed) == 5
+    assert missed(made, changed, trial) == []
+
+
+def test_a_tile_that_is_loaded_again_keeps_consumers_from_turns() -> None:
+    """What an iteration loads, the other consumer may have stored."""
+    (found,) = turns(gemm(128, 128, 64, back=True))
+    assert re.search(r"'nv_tileas.tiled_load' at \S+ may read what the iteration before has stored", found)
 
 
 @pytest.mark.parametrize("ctas", [1, 2, 4])

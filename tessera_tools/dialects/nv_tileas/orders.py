@@ -15,12 +15,16 @@ Agents do, if the turns are made around them; the first turn is that of the firs
     %order = create_order groups = 2
     agent_switch { … }, { order_wait %order; …; order_arrive %order }, { order_wait %order; …; order_arrive %order }
 
+Agents that take iterations in turn also store in turn: `order_arrive %order after %token` gives the turn when the
+accesses before the token are complete.
+
 A named barrier belongs to each warpgroup, or agent: it waits there, and the one before it arrives (`barriers`, which
 tileas-bind-named-barriers sets).  CUTLASS calls this an ordered sequence barrier.
 """
 
 from __future__ import annotations
 
+from tessera_tools.dialects.nv_tileaa import TOKEN
 from tessera_tools.dialects.nv_tileas.agents import AgentSwitch, agent_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Region, Value
@@ -35,6 +39,7 @@ from tessera_tools.opdef import (
     exactly,
     operand,
     result,
+    variadic_operand,
 )
 from tessera_tools.target.unit import NAMED_BARRIERS
 
@@ -83,6 +88,11 @@ class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
             if agent_of(user) is not agent_of(self):
                 raise user.error("takes a turn of warpgroups of another agent")
         self._verify_turns(self.parent, users)
+
+    @property
+    def of_accesses(self) -> bool:
+        """Whether what has a turn sees the accesses to memory of those before."""
+        return any(isinstance(user, OrderArrive) and user.tokens for user in self.res.users)
 
     @property
     def agents(self) -> list[Region]:
@@ -165,7 +175,6 @@ class _Turn(Op):
     """The base of the ops on turns."""
 
     order = operand(ORDER)
-    assembly = "$order attr-dict"
 
     def verify_op(self) -> None:
         if not isinstance(self.order.defining_op, CreateOrder):
@@ -175,6 +184,12 @@ class _Turn(Op):
 class OrderWait(_Turn, name=f"{_NAME}.order_wait", traits=(IN_ORDER,)):
     """Waits until it is the turn of the warpgroup, or agent."""
 
+    assembly = "$order attr-dict"
+
 
 class OrderArrive(_Turn, name=f"{_NAME}.order_arrive", traits=(IN_ORDER,)):
-    """Gives the turn to the next warpgroup, or agent, without waiting."""
+    """Gives the turn to the next warpgroup, or agent, without waiting.  What has the turn next sees the accesses before
+    the tokens."""
+
+    tokens = variadic_operand(TOKEN)
+    assembly = "$order (`after` $tokens^ `:` type($tokens))? attr-dict"

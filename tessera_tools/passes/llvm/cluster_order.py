@@ -9,10 +9,11 @@ have stored, and what TMA has written for them, for which they wait before (nv_t
 from __future__ import annotations
 
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.dialects.nvvm import MemScopeAttr, ProxyKindAttr
+from tessera_tools.dialects.nvvm import MemScopeAttr
 from tessera_tools.ir.types import I64
 from tessera_tools.passes.llvm.agents import wait_for_cluster
 from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier
+from tessera_tools.passes.llvm.fences import fence_global
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -35,5 +36,5 @@ def cluster_order(low: Lowering, op: nv_tileas.ClusterOrder) -> None:
             wait_for_cluster(low, barrier, state)
         e.nvvm("bar.warp.sync", [e.constant(-1)])
     if any(isinstance(user, nv_tileas.TiledTmaStore) for user in op.res.users):
-        e.nvvm("fence.proxy", kind=ProxyKindAttr("async.global"))
+        fence_global(low)
     low.define(op.res, None)

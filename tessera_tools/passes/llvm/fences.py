@@ -1,8 +1,8 @@
-"""tcgen05.fence where tensor_fences.py says."""
+"""tcgen05.fence where tensor_fences.py says; the fence before TMA writes what others have written."""
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nvvm.attributes import Tcgen05FenceAttr
+from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, Tcgen05FenceAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import Lowering
@@ -25,3 +25,9 @@ def fence_behind(low: Lowering, op: Operation) -> None:
     """A fence behind a wait, if one is needed there."""
     if op in low.fences.after:
         fence(low.e, "after")
+
+
+def fence_global(low: Lowering) -> None:
+    """Orders what TMA will write to global memory behind the writes that this thread sees (PTX ISA,
+    "fence.proxy.async")."""
+    low.e.nvvm("fence.proxy", kind=ProxyKindAttr("async.global"))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects import nv_tileas
+from tessera_tools.passes.llvm.fences import fence_global
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.target import WARPS_OF_WARPGROUP
@@ -49,12 +50,13 @@ def create_order(low: Lowering, op: nv_tileas.CreateOrder) -> None:
 @lowers("nv_tileas.async.pipeline.order_wait")
 def order_wait(low: Lowering, op: nv_tileas.OrderWait) -> None:
     """Each warpgroup waits at its barrier."""
+    order = op.order.defining_op
     if (place := _place(op)) is not None:
-        instruction(
-            low.e, f"bar.sync {_barriers(op.order.defining_op)[place]}, {2 * low.unit.threads}", [], None
-        )
+        instruction(low.e, f"bar.sync {_barriers(order)[place]}, {2 * low.unit.threads}", [], None)
+        if isinstance(order, nv_tileas.CreateOrder) and order.of_accesses:
+            fence_global(low)
         return
-    for group, number in enumerate(_barriers(op.order.defining_op)):
+    for group, number in enumerate(_barriers(order)):
         _in_group(low, group, "sync", number)
 
 

@@ -12,14 +12,18 @@ The main loop of one consumer runs beside the epilogue of the other (CUTLASS's p
 as it is: it fills the stages of all iterations in order.  A consumer leaves out the stages that the other one uses,
 whose number follows from the trip counts of the loops there.  A turn lasts from the first wait for a stage to the start
 of the last product.
+
+Where the loop carries a token, stores keep the order of the iterations by turns of their own, which last until the
+stores are complete.  The stores of one iteration come while the other consumer multiplies.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from tessera_tools.dialects import arith, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, UNIT, DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import (
@@ -36,6 +40,7 @@ from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.consumers import CONSUMERS, is_computed_again
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
+from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.planning.kernel import kernels
 
@@ -80,15 +85,22 @@ def _alternate(loop: scf.For) -> None:
         raise loop.error(
             "has iterations for several consumers; expected a loop of an agent, in no other loop"
         )
-    carried = [value for value in loop.iter_args if not isinstance(value.type, nv_tileas.PipelineIterType)]
+    carried = [value for value in loop.iter_args if not _is_carried(value)]
     if carried:
         raise loop.error(
             f"carries a value of type {carried[0].type} from one iteration to the next, and its consumers take them in "
-            "turn; expected iterators of pipelines only"
+            "turn; expected iterators of pipelines and tokens only"
         )
     place = switch.regions.index(region)
-    order = nv_tileas.CreateOrder(i32(2), res=nv_tileas.OrderTokenType(), location=loop.location)
-    token = Builder.before(switch).insert(order).res
+    stores = _ordered(loop)
+
+    def made() -> Value:
+        order = nv_tileas.CreateOrder(i32(2), res=nv_tileas.OrderTokenType(), location=loop.location)
+        return Builder.before(switch).insert(order).res
+
+    token = made()
+    if stores:
+        _store_in_turn(loop, stores, made())
     for inner in region.walk():
         if isinstance(inner, nv_tileas.ConsumerWait):
             pipeline = inner.pipeline.defining_op
@@ -125,7 +137,6 @@ def _in_turn(loop: scf.For, order: Value) -> scf.If:
     """Let a loop run every other iteration, and leave out the stages of those in between; the branch that it has."""
     location = loop.location
     yes = Builder.before(loop).insert(arith.Constant(TRUE, location=location)).results[0]
-    iterators = len(loop.iter_args)
     loop = with_carried(loop, [yes])
     body = loop.body.entry
     end = body.last_op
@@ -136,7 +147,10 @@ def _in_turn(loop: scf.For, order: Value) -> scf.If:
     own, others = Block(), Block()
     skipped = Builder.at_end(others, location)
     count = _Counts(loop, skipped)
-    advanced = [count.advanced(loop.iter_args[i], given[i]) for i in range(iterators)]
+    advanced = [
+        count.advanced(before, after) if isinstance(before.type, nv_tileas.PipelineIterType) else before
+        for before, after in zip(loop.iter_args, given, strict=False)
+    ]
     skipped.insert(scf.Yield(advanced))
     for op in list(body):
         if op is not end:
@@ -171,8 +185,33 @@ def _end_turn(block: Block, order: Value, location: Operation) -> None:
         for region in last.regions:
             _end_turn(region.entry, order, last)
         return
-    arrive = nv_tileas.OrderArrive(order, location=location.location)
+    arrive = nv_tileas.OrderArrive(order, [], location=location.location)
     (Builder.at_start(block, location.location) if last is None else Builder.after(last)).insert(arrive)
+
+
+def _is_carried(value: Value) -> bool:
+    """Whether consumers that take iterations in turn know a value from one to the next."""
+    return isinstance(value.type, nv_tileas.PipelineIterType) or value.type is MEM_TOKEN
+
+
+def _ordered(loop: scf.For) -> list[Operation]:
+    """The stores that come after those of the iterations before."""
+    if not any(value.type is MEM_TOKEN for value in loop.iter_args):
+        return []
+    order = MemoryOrder()
+    stores = [op for op in loop.walk() if isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store)]
+    return [store for store in stores if any(other in order.before(store) for other in stores)]
+
+
+def _store_in_turn(loop: scf.For, stores: list[Operation], order: Value) -> None:
+    """Begin a turn in front of the first store of an iteration, and end it behind the last one.  Tokens that the loop
+    carries are those of the stores, which are complete at the end of the turn."""
+    block = loop.body.entry
+    around = [op for op in block if any(op is store or op.is_ancestor_of(store) for store in stores)]
+    first, last = around[0], around[-1]
+    Builder.before(first).insert(nv_tileas.OrderWait(order, location=first.location))
+    tokens = [value for op in around for value in op.results if value.type is MEM_TOKEN]
+    Builder.after(last).insert(nv_tileas.OrderArrive(order, tokens, location=last.location))
 
 
 def _has_turn(op: Operation) -> bool:

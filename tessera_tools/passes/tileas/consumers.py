@@ -18,12 +18,13 @@ from typing import Any
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tile_costs import Cost, cost_of, in_threads
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.conversions import ConvertedFill
-from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.missed import place_of
 from tessera_tools.planning.layout_rules import FREE
 from tessera_tools.records import dataclass
@@ -64,8 +65,13 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
 
     products: the asynchronous ones of its kernel (products.py).
     """
-    if loop.inits:
+    if any(value.type is not MEM_TOKEN for value in loop.inits):
         return "a value goes from one iteration to the next"
+    order = MemoryOrder()
+    for op in loop.walk():
+        before = order.before(op) if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load) else ()
+        if any(map(writes_memory, before)):
+            return f"'{op.name}'{place_of(op)} may read what the iteration before has stored"
     for product in products:
         if product.staged:
             return "the consumer writes a factor to shared memory"

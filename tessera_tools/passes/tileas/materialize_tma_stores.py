@@ -39,7 +39,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, axes_of, boxes_of, with_axes
-from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.passes.tileas.memory_order import MEETINGS, MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.missed import Missed, place_of
 from tessera_tools.planning.accesses import access_vector, layout_axis
 from tessera_tools.planning.kernel import kernels_with, occupancy_of
@@ -111,13 +111,14 @@ class _Kernel:
         self.accesses = [op for op in ops if not op.regions and not _passes_on(op) and self.order.before(op)]
         if not self.stores:
             return False
+        self.turns = _turns(ops)
         try:
             chosen = self.choose()
         except DiagnosticError:
             # The pass that allocates shared memory reports an error if the buffers do not fit.
             return False
         followed = {store: self.is_followed(store) for store in chosen}
-        meetings = [op for op in ops if isinstance(op, nv_tileas.ClusterOrder)]
+        meetings = [op for op in ops if isinstance(op, MEETINGS)]
         met = [op for op in meetings if not chosen.keys().isdisjoint(self.order.before(op))]
         repeated = {store: store in self.order.before(store) for store in chosen}
         left: list[nv_tileas.TiledTmaStore] = []
@@ -166,6 +167,7 @@ class _Kernel:
                 )
         for other in self.stores:
             ordered = other in self.order.before(store) or store in self.order.before(other)
+            ordered |= store in self.turns and self.turns.get(other) is self.turns[store]
             if other is not store and not ordered and _parameter(other) == _parameter(store):
                 again = place_of(other) == place_of(store)
                 which = "a copy of it for another iteration" if again else f"another store{place_of(other)}"
@@ -324,10 +326,20 @@ class _Kernel:
             Builder.before(end).insert(_wait(end.location, read=True))
 
 
+def _turns(ops: list[Operation]) -> dict[Operation, nv_tileas.CreateOrder]:
+    """The ops of agents that access memory in turn, with their turns."""
+    orders = [op for op in ops if isinstance(op, nv_tileas.CreateOrder) and op.of_accesses]
+    return {
+        op: order
+        for order in orders
+        for agent in order.agents
+        for op in nv_tileas.in_turn(agent.entry, order.res)
+    }
+
+
 def _passes_on(op: Operation) -> bool:
-    """Whether an op takes tokens, and accesses nothing: a terminator; or a meeting of CTAs, for which a wait stands in
-    front."""
-    return op.has_trait(Terminator) or isinstance(op, nv_tileas.ClusterOrder)
+    """Whether an op takes tokens, and accesses nothing: a terminator, or a meeting, with a wait in front."""
+    return op.has_trait(Terminator) or isinstance(op, MEETINGS)
 
 
 def _parameter(store: nv_tileas.TiledStore) -> int | None:

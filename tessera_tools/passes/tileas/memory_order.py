@@ -19,6 +19,9 @@ from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.flow import sources
 from tessera_tools.ir.interfaces import LoopLike
 
+MEETINGS = (nv_tileas.ClusterOrder, nv_tileas.OrderArrive)
+"""Where threads wait until accesses before a token are complete, for others that come after."""
+
 
 def is_ordered(op: Operation) -> bool:
     """True if an op is in a chain of tokens."""
@@ -28,11 +31,11 @@ def is_ordered(op: Operation) -> bool:
 def is_access(op: Operation) -> bool:
     """True if an op in a chain of tokens accesses memory, or is ordered like an access.
 
-    An op with unknown effects is treated as an access.  Where the CTAs of a cluster meet, they access nothing.
+    An op with unknown effects is treated as an access.  Where CTAs meet, or give a turn, they access nothing.
     """
     effects = op.effects()
     own = effects is None or bool(effects.own)
-    return own and is_ordered(op) and not isinstance(op, nv_tileas.ClusterOrder)
+    return own and is_ordered(op) and not isinstance(op, MEETINGS)
 
 
 def writes_memory(op: Operation) -> bool:

@@ -215,7 +215,7 @@ class Schedules:
             token = self.turns[agent.entry] = Builder.at_start(agent.entry, location).insert(made).res
         if first > 0:
             Builder.before(kernel).insert(nv_tileas.OrderWait(token, location=location))
-            Builder.after(kernel).insert(nv_tileas.OrderArrive(token, location=location))
+            Builder.after(kernel).insert(nv_tileas.OrderArrive(token, [], location=location))
         turns = [(begin, last)]
         for part in found.prologue:
             copies = dict(part)
@@ -225,7 +225,7 @@ class Schedules:
                 turns.append((copies[in_order[0].stage or in_order[0].dot], copies[in_order[-1].dot]))
         for begin, last in turns:
             Builder.before(begin).insert(nv_tileas.OrderWait(token, location=location))
-            Builder.after(last).insert(nv_tileas.OrderArrive(token, location=location))
+            Builder.after(last).insert(nv_tileas.OrderArrive(token, [], location=location))
 
 
 def _count(found: Pipelined, products: list[_Product]) -> None:

@@ -48,3 +48,19 @@ func.func @agents(%c: i1) {
   }
   return
 }
+
+// A turn may last until accesses are complete.
+// CHECK-LABEL: @accesses
+func.func @accesses(%t: !nv_tileaa.mem_token) {
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    nv_tileas.async.pipeline.order_wait %o
+    // CHECK: order_arrive %{{.*}} after %{{.*}}, %{{.*}} : !nv_tileaa.mem_token, !nv_tileaa.mem_token
+    nv_tileas.async.pipeline.order_arrive %o after %t, %t : !nv_tileaa.mem_token, !nv_tileaa.mem_token
+  }, {
+    nv_tileas.async.pipeline.order_wait %o
+    // CHECK: order_arrive %{{.*}} after %{{.*}} : !nv_tileaa.mem_token
+    nv_tileas.async.pipeline.order_arrive %o after %t : !nv_tileaa.mem_token
+  }
+  return
+}

@@ -26,7 +26,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
       } {nv_tileas.consumers = 2 : i32}
     }, {
       %j0 = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline_iter<i32>
-      // expected-error @below {{carries a value of type i32 from one iteration to the next, and its consumers take them in turn; expected iterators of pipelines only}}
+      // expected-error @below {{carries a value of type i32 from one iteration to the next, and its consumers take them in turn; expected iterators of pipelines and tokens only}}
       %j1:2 = scf.for %t = %zero to %n step %one iter_args(%tj = %j0, %sum = %n) -> (!nv_tileas.pipeline_iter<i32>, i32) : i32 {
         %j2 = scf.for %k = %zero to %t step %one iter_args(%j = %tj) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
           %c = nv_tileas.async.pipeline.consumer_wait %pipe, %j, 0 : !nv_tileas.consumer_token

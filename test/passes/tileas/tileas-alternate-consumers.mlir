@@ -74,6 +74,57 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
+  // A store keeps the order of the tiles by a turn of its own, which lasts until it is complete.  The consumer that leaves
+  // out a tile passes its token on.
+  // CHECK-LABEL: @stores
+  // CHECK: %[[O:.*]] = nv_tileas.async.pipeline.create_order groups = 2
+  // CHECK: %[[S:.*]] = nv_tileas.async.pipeline.create_order groups = 2
+  // CHECK: }, {
+  // CHECK: iter_args(%{{.*}} = %{{.*}}, %[[BEFORE:.*]] = %t, %[[MINE:.*]] = %{{.*}})
+  // CHECK-NEXT: %{{.*}}:2 = scf.if %[[MINE]]
+  // CHECK-NEXT: order_wait %[[O]]
+  // CHECK: order_arrive %[[O]]{{$}}
+  // CHECK: order_wait %[[S]]
+  // CHECK-NEXT: %[[AFTER:.*]] = nv_tileas.tiled_store {{.*}}, %[[BEFORE]]
+  // CHECK-NEXT: order_arrive %[[S]] after %[[AFTER]] : !nv_tileaa.mem_token
+  // CHECK-NEXT: scf.yield %{{.*}}, %[[AFTER]]
+  // CHECK-NEXT: } else {
+  // CHECK: scf.yield %{{.*}}, %[[BEFORE]]
+  nv_tileaa.func @stores(%X: !llvm.ptr<1>, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %x = nv_tileaa.make_memref %X, shape = [%n], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<?xf32>
+    %desc = nv_tileas.make_tiled_tma_desc %x, box = [64] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_1d_f32>} : !nv_tileaa.memref<?xf32> -> !nv_tileas.tma_desc<64xf32>
+    %smem = nv_tileas.alloc_tensor : !nv_tileas.smem<3x64xf32>
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %pipe = nv_tileas.async.pipeline.create_pipeline stages = 3, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+    nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 4] registers = [40, 232] {
+      %i0 = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline_iter<i32>
+      %i1 = scf.for %p = %zero to %n step %one iter_args(%i = %i0) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
+        nv_tileas.async.pipeline.produce_one %pipe, %i {
+          %a = nv_tileas.async.pipeline.producer_acquire %pipe, %i : !nv_tileas.producer_token
+          %w = nv_tileas.async.pipeline.producer_write %a, %i {
+            nv_tileas.async.tiled_tma_load %desc[%zero], %smem, %i : !nv_tileas.tma_desc<64xf32>, !nv_tileas.smem<3x64xf32>
+          }
+          nv_tileas.async.pipeline.producer_commit %w
+        }
+        %next = nv_tileas.async.pipeline.inc_iter %i : !nv_tileas.pipeline_iter<i32>
+        scf.yield %next : !nv_tileas.pipeline_iter<i32>
+      }
+    }, {
+      %j0 = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline_iter<i32>
+      %y = arith.constant dense<1.0> : tensor<64xf32>
+      %j1:2 = scf.for %p = %zero to %n step %one iter_args(%j = %j0, %before = %t) -> (!nv_tileas.pipeline_iter<i32>, !nv_tileaa.mem_token) : i32 {
+        %c = nv_tileas.async.pipeline.consumer_wait %pipe, %j, 0 : !nv_tileas.consumer_token
+        nv_tileas.async.pipeline.consumer_release %c
+        %next = nv_tileas.async.pipeline.inc_iter %j : !nv_tileas.pipeline_iter<i32>
+        %after = nv_tileas.tiled_store %x[%p], %y, %before {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<64xf32>, !nv_tileaa.memref<?xf32>, !nv_tileaa.mem_token
+        scf.yield %next, %after : !nv_tileas.pipeline_iter<i32>, !nv_tileaa.mem_token
+      } {nv_tileas.consumers = 2 : i32}
+    }
+    nv_tileaa.return
+  }
+
   // Where all stages are used in a branch, the turn ends in each of its blocks, behind the last product.
   // CHECK-LABEL: @branch
   // CHECK: order_wait
