@@ -20,11 +20,11 @@ from tessera_tools.target import lookup
 Array = np.ndarray[Any, Any]
 
 
-def gemm(m: int, n: int, k: int, ctas: int = 1, batch: bool = False, back: bool = False) -> str:
+def gemm(m: int, n: int, k: int, ctas: int = 1, batch: bool = False, loads: str = "") -> str:
     """C = A · B by tiles of m x n, the columns of tiles first; C's rows are `%ld` apart.
 
-    batch: the tiles that are stored have an axis of one matrix.  back: the tile that is stored is loaded again, and its
-    first row added to the next tile.
+    batch: the tiles that are stored have an axis of one matrix.  loads: what is loaded in the order of the stores, too:
+    'sums', to which the product is added, or the 'factor' A.
     """
     tile = f"1x{m}x{n}" if batch else f"{m}x{n}"
     view = "?x?x?xf16, strides=[?,?,1]" if batch else "?x?xf16, strides=[?,1]"
@@ -35,14 +35,13 @@ def gemm(m: int, n: int, k: int, ctas: int = 1, batch: bool = False, back: bool 
     )
     place = "%zero, %row, %column" if batch else "%row, %column"
     result = f"    %r = reshape %h : tile<{m}x{n}xf16> -> tile<{tile}xf16>\n" if batch else ""
-    stored, last = ("%r" if batch else "%h"), "%after"
-    loaded = ""
-    if back:
-        loaded = (
-            f"    %again, %last = load_view_tko weak %pc[{place}] token = %after : partition_view<tile=({tile}), "
-            f"tensor_view<{view}>>, tile<i32> -> tile<{tile}xf16>, token\n"
-        )
-        last = "%last"
+    stored, token = ("%r" if batch else "%h"), "%before"
+    if loads == "sums":
+        result += f"""
+      %old, %loaded = load_view_tko weak %pc[{place}] token = %before : partition_view<tile=({tile}), tensor_view<{view}>>, tile<i32> -> tile<{tile}xf16>, token
+      %s = addf {stored}, %old rounding<nearest_even> : tile<{tile}xf16>
+"""
+        stored, token = "%s", "%loaded"
     return f"""
 cuda_tile.module @m {{
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f16>>, %m: tile<i32>, %n: tile<i32>, %k: tile<i32>, %ld: tile<i32>) optimization_hints=<default = {{num_cta_in_cga = {ctas}}}> {{
@@ -80,14 +79,14 @@ cuda_tile.module @m {{
       %row = divi %i, %columns signed : tile<i32>
       %column = remi %i, %columns signed : tile<i32>
       %sum = for %j in (%zero to %steps, step %one) : tile<i32> iter_values(%acc = %init) -> (tile<{m}x{n}xf32>) {{
-        %ta, %ta_t = load_view_tko weak %pa[%row, %j] token = %t : partition_view<tile=({m}x{k}), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<{m}x{k}xf16>, token
+        %ta, %ta_t = load_view_tko weak %pa[%row, %j] token = {"%before" if loads == "factor" else "%t"} : partition_view<tile=({m}x{k}), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<{m}x{k}xf16>, token
         %tb, %tb_t = load_view_tko weak %pb[%j, %column] token = %t : partition_view<tile=({k}x{n}), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<{k}x{n}xf16>, token
         %next = mmaf %ta, %tb, %acc : tile<{m}x{k}xf16>, tile<{k}x{n}xf16>, tile<{m}x{n}xf32>
         continue %next : tile<{m}x{n}xf32>
       }}
       %h = ftof %sum : tile<{m}x{n}xf32> -> tile<{m}x{n}xf16>
-  {result}      %after = store_view_tko weak {stored}, %pc[{place}] token = %before : tile<{tile}xf16>, partition_view<tile=({tile}), tensor_view<{view}>>, tile<i32> -> token
-{loaded}      continue {last} : token
+  {result}      %after = store_view_tko weak {stored}, %pc[{place}] token = {token} : tile<{tile}xf16>, partition_view<tile=({tile}), tensor_view<{view}>>, tile<i32> -> token
+      continue %after : token
     }}
     return
   }}
@@ -95,18 +94,19 @@ cuda_tile.module @m {{
 
 
 def case(
-    m: int, n: int, k: int, tile: tuple[int, int], ld: int, rng: np.random.Generator
+    m: int, n: int, k: int, tile: tuple[int, int], ld: int, rng: np.random.Generator, add: bool = False
 ) -> tuple[list[Any], Array]:
-    """Arguments, and what C is if one CTA stores a tile after the other."""
+    """Arguments, and what C is if one CTA stores a tile after the other, or adds it."""
     a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (k, n)))
     product = a.astype(np.float64) @ b
-    expected = np.zeros((m - 1) * ld + n, np.float16)
+    given = np.zeros((m - 1) * ld + n, np.float16) if add else empty("f16", ((m - 1) * ld + n,))
+    expected = given.copy()
     rows = np.lib.stride_tricks.as_strided(expected, (m, n), (2 * ld, 2))
     for i in range(0, m, tile[0]):
         for j in range(0, n, tile[1]):
-            rows[i : i + tile[0], j : j + tile[1]] = product[i : i + tile[0], j : j + tile[1]]
-    given = [a, b, empty("f16", expected.shape), *(np.int32(v) for v in (m, n, k, ld))]
-    return given, expected
+            part = (slice(i, i + tile[0]), slice(j, j + tile[1]))
+            rows[part] = product[part] + (rows[part] if add else 0)
+    return [a, b, given, *(np.int32(v) for v in (m, n, k, ld))], expected
 
 
 def remarks(text: str) -> list[str]:
@@ -173,10 +173,22 @@ def test_the_turns_of_stores_are_needed() -> None:
     assert missed(made, changed, trial) == []
 
 
-def test_a_tile_that_is_loaded_again_keeps_consumers_from_turns() -> None:
+def test_sums_that_are_loaded_keep_consumers_from_turns() -> None:
     """What an iteration loads, the other consumer may have stored."""
-    (found,) = turns(gemm(128, 128, 64, back=True))
+    (found,) = turns(gemm(128, 128, 64, loads="sums"))
     assert re.search(r"'nv_tileas.tiled_load' at \S+ may read what the iteration before has stored", found)
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("target", ["sm_120", "sm_90a", "sm_100a"])
+def test_sums_are_added_to_what_another_cta_has_stored(target: str, ctas: int) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    text = gemm(128, 64, 32, ctas, loads="sums")
+    given, expected = case(136, 192, 40, (128, 64), 64, rng, add=True)
+    for mode, seed in (("late", 0), ("early", 1), ("late", 2)):
+        found = launch(text, *given, target=target, grid=(1, 1, 1), mode=mode, seed=seed)[0][2]
+        np.testing.assert_array_equal(found, expected)
+    assert (".reqnctapercluster 2" in compiled(text, target).ptx) is (ctas == 2)
 
 
 @pytest.mark.parametrize("ctas", [1, 2, 4])
@@ -221,12 +233,12 @@ def test_the_arrivals_at_other_ctas_are_needed(target: str) -> None:
 
 def test_a_remark_says_where_ctas_meet() -> None:
     text = gemm(128, 64, 32, 2)
-    what = r"the CTAs of the cluster meet before the store, which its token orders after 'nv_tileas.tiled_store' at "
+    what = r"the CTAs of the cluster meet before the access, which its token orders after 'nv_tileas.tiled_store' at "
     assert any(re.match(what, message) for message in remarks(text))
     assert not any(re.match(what, message) for message in remarks(gemm(128, 64, 32)))
 
 
-def test_a_tile_that_is_loaded_again_keeps_a_kernel_from_having_clusters() -> None:
-    """Another CTA might have stored what the load reads."""
-    expected = r"no cluster of 2 CTAs: nv_tileas.tiled_store is ordered by its token after 'nv_tileas.tiled_load' at "
-    assert any(re.match(expected, message) for message in remarks(gemm(128, 64, 32, 2, back=True)))
+def test_a_factor_that_may_be_the_result_keeps_a_kernel_from_having_clusters() -> None:
+    """The CTAs would meet for each tile of it."""
+    expected = r"no cluster of 2 CTAs: nv_tileas.tiled_load is ordered by its token after 'nv_tileas.tiled_store' at "
+    assert any(re.match(expected, message) for message in remarks(gemm(128, 64, 32, 2, loads="factor")))

@@ -106,8 +106,8 @@ class ClusterReduceScatter(Op, name="nv_tileas.cluster_reduce_scatter", traits=(
 
 
 class ClusterOrder(Op, name="nv_tileas.cluster_order", traits=(IN_ORDER,)):
-    """The CTAs of a cluster meet: what a token orders after the result, in any of them, comes after the stores before
-    the operand in all of them.
+    """The CTAs of a cluster meet: what a token orders after the result, in any of them, comes after the accesses
+    before the operand in all of them.
 
     In an agent, only its threads meet, at the `mbarrier`, where each of their warps arrives in all CTAs.  Outside of
     agents, all threads of the cluster meet.

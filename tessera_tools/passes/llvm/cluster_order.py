@@ -1,4 +1,4 @@
-"""nv_tileas.cluster_order: the CTAs of a cluster meet between stores that a token orders.
+"""nv_tileas.cluster_order: the CTAs of a cluster meet between accesses that a token orders.
 
 In an agent, a lane of each warp arrives at the mbarriers of all CTAs and waits for the phase at its own, by the state
 that its arrival gives: no parity goes from one iteration to the next.  An arrival releases what the lanes of its warp

@@ -49,6 +49,7 @@ from tessera_tools.passes.tileas.dynamic_persistent import common_loads
 from tessera_tools.passes.tileas.fills import OTHER_TOKEN
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
 from tessera_tools.passes.tileas.missed import place_of
+from tessera_tools.passes.tileas.products import loops_around
 from tessera_tools.passes.tileas.stay_price import Staying, choose_staying
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
@@ -58,7 +59,7 @@ from tessera_tools.target import Feature, Target
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    _Store: TypeAlias = "nv_tileas.TiledStore | nv_tileaa.Store"
+    _Access: TypeAlias = "nv_tileas.TiledLoad | nv_tileas.TiledStore | nv_tileaa.Load | nv_tileaa.Store"
 
 _STOPS = ("", "seeds", "layouts")
 _WITHIN_A_CTA = (
@@ -71,6 +72,8 @@ _WITHIN_A_CTA = (
 
 _TILED = (nv_tileas.TiledLoad, nv_tileas.TiledStore)
 _STORES = (nv_tileas.TiledStore, nv_tileaa.Store)
+_ACCESSES = (nv_tileas.TiledLoad, nv_tileaa.Load, *_STORES)
+"""Accesses that CTAs of a cluster do in the order of their tokens."""
 _FEW = 0.05
 """The part of the bytes of a program that may be loaded again for each program: less is an estimate's error."""
 _ANCHORS = (nv_tileas.Dot, nv_tileas.ClusterReduceScatter)
@@ -126,7 +129,7 @@ class PlanCTA(Pass):
                     function,
                     f"has a cluster of {count} CTAs; expected a power of two up to {target.max_cluster_size}",
                 )
-            ordered = check_effects(function, ordered=programs is None)
+            check_effects(function, ordered=programs is None)
             if programs is not None:
                 self.share(function, programs, target, context)
                 return
@@ -147,12 +150,10 @@ class PlanCTA(Pass):
         if self.stop == "layouts":
             plan.show()
             return
-        for store, other in ordered.items():
-            keep_order(store)
-            text = (
-                f"the CTAs of the cluster meet before the store, which its token orders after {_named(other)}"
-            )
-            context.analyzed(store, text, "cluster", "schedule")
+        for access, other in check_effects(function).items():
+            keep_order(access)
+            text = f"the CTAs of the cluster meet before the access, which its token orders after {_named(other)}"
+            context.analyzed(access, text, "cluster", "schedule")
         shared = commit(function, plan.blocks, plan.bits)
         function.attributes.pop(PARTS, None)
         function.attributes.pop(WARPS_ALONE, None)
@@ -268,12 +269,12 @@ def _bytes(op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> int:
     return type.num_elements * storage_bits(type.element) // 8
 
 
-def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> dict[_Store, Operation]:
-    """Raises Conflict for what only one CTA may do, and, if `ordered`, for loads and stores that CTAs would have to do
-    in order.  The stores that CTAs of a cluster do in order, and another one before each."""
+def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> dict[_Access, Operation]:
+    """Raises Conflict for what only one CTA may do, and, if `ordered`, for loads that would have to wait for stores of
+    other loops.  The accesses that CTAs of a cluster do in order, and another one before each."""
     order = MemoryOrder()
     accesses = [op for op in function.walk() if is_access(op)]
-    found: dict[_Store, Operation] = {}
+    found: dict[_Access, Operation] = {}
     for op in function.walk():
         effects = op.effects()
         known = effects is not None and not effects.own
@@ -286,23 +287,25 @@ def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> dict[_Store
         for other in order.before(op):
             if not (writes_memory(op) or writes_memory(other)):
                 continue
-            if not (isinstance(op, _STORES) and isinstance(other, _STORES)):
+            both = isinstance(op, _ACCESSES) and isinstance(other, _ACCESSES)
+            stores = isinstance(op, _STORES) and isinstance(other, _STORES)
+            if not both or not (stores or loops_around(op) == loops_around(other)):
                 raise Conflict(
                     op,
                     f"is ordered by its token after {_named(other)}, which other CTAs of a cluster would do",
                     OTHER_TOKEN,
                 )
-            if op is not other or not order.has_places(op):
+            if isinstance(op, _ACCESSES) and (op is not other or not order.has_places(op)):
                 found[op] = other
     return found
 
 
-def keep_order(store: _Store) -> None:
-    """Let the CTAs of a cluster meet before a store."""
-    assert store.token is not None
-    made = nv_tileas.ClusterOrder(store.token, None, res=MEM_TOKEN, location=store.location)
-    Builder.before(store).insert(made)
-    store.set_field("token", [made.res])
+def keep_order(access: _Access) -> None:
+    """Let the CTAs of a cluster meet before a load or store."""
+    assert access.token is not None
+    made = nv_tileas.ClusterOrder(access.token, None, res=MEM_TOKEN, location=access.location)
+    Builder.before(access).insert(made)
+    access.set_field("token", [made.res])
 
 
 def _named(other: Operation) -> str:
