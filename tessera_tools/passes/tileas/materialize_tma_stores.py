@@ -39,7 +39,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, axes_of, boxes_of, with_axes
-from tessera_tools.passes.tileas.memory_order import MEETINGS, MemoryOrder, writes_memory
+from tessera_tools.passes.tileas.memory_order import ORDERS_OTHERS, MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.missed import Missed, place_of
 from tessera_tools.planning.accesses import access_vector, layout_axis
 from tessera_tools.planning.kernel import kernels_with, occupancy_of
@@ -118,7 +118,7 @@ class _Kernel:
             # The pass that allocates shared memory reports an error if the buffers do not fit.
             return False
         followed = {store: self.is_followed(store) for store in chosen}
-        meetings = [op for op in ops if isinstance(op, MEETINGS)]
+        meetings = [op for op in ops if isinstance(op, ORDERS_OTHERS)]
         met = [op for op in meetings if not chosen.keys().isdisjoint(self.order.before(op))]
         repeated = {store: store in self.order.before(store) for store in chosen}
         left: list[nv_tileas.TiledTmaStore] = []
@@ -339,7 +339,7 @@ def _turns(ops: list[Operation]) -> dict[Operation, nv_tileas.CreateOrder]:
 
 def _passes_on(op: Operation) -> bool:
     """Whether an op takes tokens, and accesses nothing: a terminator, or a meeting, with a wait in front."""
-    return op.has_trait(Terminator) or isinstance(op, MEETINGS)
+    return op.has_trait(Terminator) or isinstance(op, ORDERS_OTHERS)
 
 
 def _parameter(store: nv_tileas.TiledStore) -> int | None:

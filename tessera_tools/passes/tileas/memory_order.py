@@ -19,7 +19,7 @@ from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.flow import sources
 from tessera_tools.ir.interfaces import LoopLike
 
-MEETINGS = (nv_tileas.ClusterOrder, nv_tileas.OrderArrive)
+ORDERS_OTHERS = (nv_tileas.ClusterOrder, nv_tileas.OrderArrive)
 """Where threads wait until accesses before a token are complete, for others that come after."""
 
 
@@ -35,7 +35,7 @@ def is_access(op: Operation) -> bool:
     """
     effects = op.effects()
     own = effects is None or bool(effects.own)
-    return own and is_ordered(op) and not isinstance(op, MEETINGS)
+    return own and is_ordered(op) and not isinstance(op, ORDERS_OTHERS)
 
 
 def writes_memory(op: Operation) -> bool:

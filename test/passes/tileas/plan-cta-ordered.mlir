@@ -70,4 +70,25 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %second = nv_tileas.tiled_store %v[%m, %zero], %x, %first {atom = #cute.copy_atom<sm80_stg_32_f16>} : tensor<128x64xf16>, !view, !tok
     nv_tileaa.return
   }
+
+  // Sums that are loaded, and stored again: the CTAs meet before both.
+  // CHECK-LABEL: @sums
+  // CHECK: iter_args(%[[BEFORE:.*]] = %t)
+  // CHECK: %[[ORDER:.*]] = nv_tileas.cluster_order %[[BEFORE]]
+  // CHECK: %{{.*}}, %[[LOADED:.*]] = nv_tileas.tiled_load {{.*}}, %[[ORDER]] {
+  // CHECK: %[[AGAIN:.*]] = nv_tileas.cluster_order %[[LOADED]]
+  // CHECK: nv_tileas.tiled_store {{.*}}, %[[AGAIN]] {
+  nv_tileaa.func @sums(%p: !llvm.ptr<1>, %m: i32, %s: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
+    %zero = arith.constant 0 : i32
+    %step = arith.constant 128 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %end = scf.for %i = %zero to %m step %step iter_args(%before = %t) -> (!tok) : i32 {
+      %x, %loaded = nv_tileas.tiled_load %v[%i, %zero], %before {atom = #cute.copy_atom<sm80_ldg_32_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y = arith.addf %x, %x : tensor<128x64xf16>
+      %after = nv_tileas.tiled_store %v[%i, %zero], %y, %loaded {atom = #cute.copy_atom<sm80_stg_32_f16>} : tensor<128x64xf16>, !view, !tok
+      scf.yield %after : !tok
+    }
+    nv_tileaa.return
+  }
 }
