@@ -24,7 +24,7 @@ def gemm(m: int, n: int, k: int, ctas: int = 1, batch: bool = False, loads: str 
     """C = A · B by tiles of m x n, the columns of tiles first; C's rows are `%ld` apart.
 
     batch: the tiles that are stored have an axis of one matrix.  loads: what is loaded in the order of the stores, too:
-    'sums', to which the product is added, or the 'factor' A.
+    'sums', to which the product is added, what sums 'start' from, or the 'factor' A.
     """
     tile = f"1x{m}x{n}" if batch else f"{m}x{n}"
     view = "?x?x?xf16, strides=[?,?,1]" if batch else "?x?xf16, strides=[?,1]"
@@ -36,12 +36,16 @@ def gemm(m: int, n: int, k: int, ctas: int = 1, batch: bool = False, loads: str 
     place = "%zero, %row, %column" if batch else "%row, %column"
     result = f"    %r = reshape %h : tile<{m}x{n}xf16> -> tile<{tile}xf16>\n" if batch else ""
     stored, token = ("%r" if batch else "%h"), "%before"
-    if loads == "sums":
-        result += f"""
+    start, old = "%init", ""
+    load = f"""
       %old, %loaded = load_view_tko weak %pc[{place}] token = %before : partition_view<tile=({tile}), tensor_view<{view}>>, tile<i32> -> tile<{tile}xf16>, token
-      %s = addf {stored}, %old rounding<nearest_even> : tile<{tile}xf16>
 """
+    if loads == "sums":
+        result += f"{load}      %s = addf {stored}, %old rounding<nearest_even> : tile<{tile}xf16>\n"
         stored, token = "%s", "%loaded"
+    if loads == "start":
+        old = f"{load}      %wide = ftof %old : tile<{tile}xf16> -> tile<{tile}xf32>\n"
+        start, token = "%wide", "%loaded"
     return f"""
 cuda_tile.module @m {{
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f16>>, %m: tile<i32>, %n: tile<i32>, %k: tile<i32>, %ld: tile<i32>) optimization_hints=<default = {{num_cta_in_cga = {ctas}}}> {{
@@ -78,7 +82,7 @@ cuda_tile.module @m {{
     %end = for %i in (%x to %tiles, step %gx) : tile<i32> iter_values(%before = %t) -> (token) {{
       %row = divi %i, %columns signed : tile<i32>
       %column = remi %i, %columns signed : tile<i32>
-      %sum = for %j in (%zero to %steps, step %one) : tile<i32> iter_values(%acc = %init) -> (tile<{m}x{n}xf32>) {{
+{old}      %sum = for %j in (%zero to %steps, step %one) : tile<i32> iter_values(%acc = {start}) -> (tile<{m}x{n}xf32>) {{
         %ta, %ta_t = load_view_tko weak %pa[%row, %j] token = {"%before" if loads == "factor" else "%t"} : partition_view<tile=({m}x{k}), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<{m}x{k}xf16>, token
         %tb, %tb_t = load_view_tko weak %pb[%j, %column] token = %t : partition_view<tile=({k}x{n}), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<{k}x{n}xf16>, token
         %next = mmaf %ta, %tb, %acc : tile<{m}x{k}xf16>, tile<{k}x{n}xf16>, tile<{m}x{n}xf32>
@@ -173,17 +177,28 @@ def test_the_turns_of_stores_are_needed() -> None:
     assert missed(made, changed, trial) == []
 
 
-def test_sums_that_are_loaded_keep_consumers_from_turns() -> None:
-    """What an iteration loads, the other consumer may have stored."""
-    (found,) = turns(gemm(128, 128, 64, loads="sums"))
+def test_consumers_in_turn_add_to_what_the_other_one_has_stored() -> None:
+    rng = np.random.default_rng(fresh_seed())
+    text = gemm(128, 128, 64, loads="sums")
+    assert turns(text)[0].startswith("2 consumers take tiles in turn")
+    given, expected = case(136, 384, 40, (128, 128), 128, rng, add=True)
+    for mode, seed in (("late", 0), ("early", 1), ("late", 2)):
+        found = launch(text, *given, target="sm_90a", grid=(1, 1, 1), mode=mode, seed=seed)[0][2]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_sums_that_start_from_what_is_stored_keep_consumers_from_turns() -> None:
+    """The products of one would wait for the store of the other."""
+    (found,) = turns(gemm(128, 128, 64, loads="start"))
     assert re.search(r"'nv_tileas.tiled_load' at \S+ may read what the iteration before has stored", found)
 
 
+@pytest.mark.parametrize("loads", ["sums", "start"])
 @pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("target", ["sm_120", "sm_90a", "sm_100a"])
-def test_sums_are_added_to_what_another_cta_has_stored(target: str, ctas: int) -> None:
+def test_sums_are_added_to_what_another_cta_has_stored(target: str, ctas: int, loads: str) -> None:
     rng = np.random.default_rng(fresh_seed())
-    text = gemm(128, 64, 32, ctas, loads="sums")
+    text = gemm(128, 64, 32, ctas, loads=loads)
     given, expected = case(136, 192, 40, (128, 64), 64, rng, add=True)
     for mode, seed in (("late", 0), ("early", 1), ("late", 2)):
         found = launch(text, *given, target=target, grid=(1, 1, 1), mode=mode, seed=seed)[0][2]

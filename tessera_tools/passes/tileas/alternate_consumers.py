@@ -13,15 +13,15 @@ as it is: it fills the stages of all iterations in order.  A consumer leaves out
 whose number follows from the trip counts of the loops there.  A turn lasts from the first wait for a stage to the start
 of the last product.
 
-Where the loop carries a token, stores keep the order of the iterations by turns of their own, which last until the
-stores are complete.  The stores of one iteration come while the other consumer multiplies.
+Where the loop carries a token, the accesses of the epilogue keep the order of the iterations by turns of their own,
+which last until stores are complete.  Those of one iteration come while the other consumer multiplies.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.attributes import Attribute
@@ -38,9 +38,8 @@ from tessera_tools.ir.core import (
 )
 from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.consumers import CONSUMERS, is_computed_again
+from tessera_tools.passes.tileas.consumers import CONSUMERS, is_computed_again, ordered_accesses
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
-from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.planning.kernel import kernels
 
@@ -92,15 +91,15 @@ def _alternate(loop: scf.For) -> None:
             "turn; expected iterators of pipelines and tokens only"
         )
     place = switch.regions.index(region)
-    stores = _ordered(loop)
+    accesses = ordered_accesses(loop) if any(v.type is MEM_TOKEN for v in loop.iter_args) else []
 
     def made() -> Value:
         order = nv_tileas.CreateOrder(i32(2), res=nv_tileas.OrderTokenType(), location=loop.location)
         return Builder.before(switch).insert(order).res
 
     token = made()
-    if stores:
-        _store_in_turn(loop, stores, made())
+    if accesses:
+        _access_in_turn(loop, accesses, made())
     for inner in region.walk():
         if isinstance(inner, nv_tileas.ConsumerWait):
             pipeline = inner.pipeline.defining_op
@@ -194,20 +193,11 @@ def _is_carried(value: Value) -> bool:
     return isinstance(value.type, nv_tileas.PipelineIterType) or value.type is MEM_TOKEN
 
 
-def _ordered(loop: scf.For) -> list[Operation]:
-    """The stores that come after those of the iterations before."""
-    if not any(value.type is MEM_TOKEN for value in loop.iter_args):
-        return []
-    order = MemoryOrder()
-    stores = [op for op in loop.walk() if isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store)]
-    return [store for store in stores if any(other in order.before(store) for other in stores)]
-
-
-def _store_in_turn(loop: scf.For, stores: list[Operation], order: Value) -> None:
-    """Begin a turn in front of the first store of an iteration, and end it behind the last one.  Tokens that the loop
-    carries are those of the stores, which are complete at the end of the turn."""
+def _access_in_turn(loop: scf.For, accesses: list[Operation], order: Value) -> None:
+    """Begin a turn in front of the first of these accesses of an iteration, and end it behind the last one, where all
+    are complete."""
     block = loop.body.entry
-    around = [op for op in block if any(op is store or op.is_ancestor_of(store) for store in stores)]
+    around = [op for op in block if any(op is one or op.is_ancestor_of(one) for one in accesses)]
     first, last = around[0], around[-1]
     Builder.before(first).insert(nv_tileas.OrderWait(order, location=first.location))
     tokens = [value for op in around for value in op.results if value.type is MEM_TOKEN]

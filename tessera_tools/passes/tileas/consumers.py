@@ -67,10 +67,8 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
     """
     if any(value.type is not MEM_TOKEN for value in loop.inits):
         return "a value goes from one iteration to the next"
-    order = MemoryOrder()
-    for op in loop.walk():
-        before = order.before(op) if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load) else ()
-        if any(map(writes_memory, before)):
+    for op in ordered_accesses(loop):
+        if not _is_behind_products(op, loop):
             return f"'{op.name}'{place_of(op)} may read what the iteration before has stored"
     for product in products:
         if product.staged:
@@ -94,6 +92,30 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
                     return f"the consumer that leaves out an iteration does not know how often '{around.name}' loads"
                 around = around.parent_op
     return None
+
+
+def ordered_accesses(loop: scf.For) -> list[Operation]:
+    """The accesses of a loop that come after some of the iterations before: one of both is a store."""
+    order = MemoryOrder()
+    return [
+        op
+        for op in loop.walk()
+        if isinstance(op, _ACCESSES)
+        and any(
+            loop.is_ancestor_of(other) and (writes_memory(op) or writes_memory(other))
+            for other in order.before(op)
+        )
+    ]
+
+
+def _is_behind_products(op: Operation, loop: scf.For) -> bool:
+    """Whether an op of an iteration stands behind all of its products."""
+    for last in reversed(list(loop.body.entry)):
+        if any(isinstance(inner, nv_tileas.Dot) for inner in (last, *last.walk())):
+            return False
+        if last is op or last.is_ancestor_of(op):
+            return True
+    return False
 
 
 def is_of_the_iteration(value: Value, loop: scf.For) -> bool:
