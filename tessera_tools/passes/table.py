@@ -316,6 +316,7 @@ _CUT = "tileas-cut-products"
 _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
+_LOADS_OF_PRODUCTS = "tileas-prepare-for-scheduling{steps=decomposeTiledLoadStoreView}"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNSKNOWN}"
 _TENSOR_SCHEDULE = "tileas-schedule{only-agents between-loops=neverDEPTHASSIGNED}"
 AGENTS = "tileas-materialize-scheduleAGENTS"
@@ -324,15 +325,25 @@ _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TENSOR_MEMORY = "tileas-materialize-tensor-memoryAGENTS"
 SPECIALIZES = frozenset(
-    {_SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _SWAP, _PROMOTE, _TERMS}
+    {
+        _LOADS_OF_PRODUCTS,
+        _SCHEDULE,
+        _TENSOR_SCHEDULE,
+        AGENTS,
+        _ALTERNATE,
+        TENSOR_MEMORY,
+        _SWAP,
+        _PROMOTE,
+        _TERMS,
+    }
 )
 """The passes that make agents of a kernel, and those that prepare products for them."""
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 HIDDEN = (
-    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _TERMS, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY,
-    _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
+    _SIGNS, _PREPARE, _LOADS_OF_PRODUCTS, _CUT, _SWAP, _PROMOTE, _TERMS, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS,
+    _ALTERNATE, TENSOR_MEMORY, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -353,13 +364,13 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 
 
 def _blackwell(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with products in parts, agents of tensor memory as soon as the loops over programs have
-    bounds and masks are behind branches, and TMA stores after the pipelines of operands."""
+    """The passes on nv_tileas with loads for each product, products in parts, agents of tensor memory as soon as the
+    loops over programs have bounds and masks are behind branches, and TMA stores after the pipelines of operands."""
     steps = [name for name in steps if name != _DEAL]
     cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
     return (
-        *steps[:cut], _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS, _BOUNDARY, _DEAL,
-        *steps[first:place], TMA_STORES, *steps[place:],
+        *steps[:cut], _LOADS_OF_PRODUCTS, _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS,
+        _BOUNDARY, _DEAL, *steps[first:place], TMA_STORES, *steps[place:],
     )  # fmt: skip
 
 

@@ -29,6 +29,9 @@ class Attention:
     """Whether a loop without masks comes before that of the blocks that a mask may change."""
     more: int = 0
     """Elements of a second factor of queries and keys, whose products are added to the scores (MLA)."""
+    latent: str = ""
+    """Whether the values are the keys (MLA): `tile`, the tile that is loaded; `load`, loaded again; `turned`, loaded
+    again through a view whose dimensions have another order."""
 
     def text(self) -> str:
         m, n, d, e = self.rows, self.keys, self.width, self.element
@@ -44,6 +47,8 @@ class Attention:
                 f"%{name}T = make_tensor_view %{name}Q, shape = [%{name}r, {width}], strides = [{width}, 1] : tile<i32> -> {tensor}",
                 f"%{name}V = make_partition_view %{name}T : partition_view<tile=({height}x{width}), {padding}{tensor}>",
             ]
+        if self.latent == "turned":
+            lines.append(f"%turnedV = make_partition_view %kT : {self._turned()}")
         view = self._views()
         lines += [
             "%x, %y, %z = get_tile_block_id : tile<i32>",
@@ -89,6 +94,28 @@ class Attention:
             f"tensor_view<?x{width}x{self.element}, strides=[{width},1]>>"
             for name, (height, width) in self._operands().items()
         }
+
+    def _turned(self) -> str:
+        """The type of the view of keys whose dimensions have another order."""
+        shape = f"{self.width}x{self.keys}"
+        tensor = f"tensor_view<?x{self.width}x{self.element}, strides=[{self.width},1]>"
+        return f"partition_view<tile=({shape}), padding_value = zero, {tensor}, dim_map=[1, 0]>"
+
+    def _values(self) -> list[str]:
+        """The tile of values, `%v`."""
+        n, d, e = self.keys, self.width, self.element
+        tile, wide = f"tile<{n}x{d}x{e}>", f"tile<{d}x{n}x{e}>"
+        load = "load_view_tko weak"
+        if self.latent == "tile":
+            return []
+        if self.latent == "turned":
+            return [
+                f"  %vv, %vt = {load} %turnedV[%c0, %j] token = %token : {self._turned()}, tile<i32> -> {wide}, token",
+                f"  %v = permute %vv [1, 0] : {wide} -> {tile}",
+            ]
+        name = "k" if self.latent else "v"
+        view = self._views()[name]
+        return [f"  %v, %vt = {load} %{name}V[%j, %c0] token = %token : {view}, tile<i32> -> {tile}, token"]
 
     def _loops(self) -> list[str]:
         """The loop over blocks of keys; or one without masks, and one that goes on with them."""
@@ -155,11 +182,11 @@ class Attention:
             "  }",
             f"  %total1 = reshape %total : tile<{m}xf32> -> {column}",
             f"  %sum1 = fma %sum, %factor, %total1 : {column}",
-            f"  %v, %vt = load_view_tko weak %vV[%j, %c0] token = %token : {view['v']}, tile<i32> -> tile<{n}x{d}x{e}>, token",
+            *self._values(),
             f"  %pe = ftof %p : {scores} -> tile<{m}x{n}x{e}>",
             f"  %wide = broadcast %factor : {column} -> {sums}",
             f"  %old = mulf %acc, %wide : {sums}",
-            f"  %new = mmaf %pe, %v, %old : tile<{m}x{n}x{e}>, tile<{n}x{d}x{e}>, {sums}",
+            f"  %new = mmaf %pe, {'%k' if self.latent == 'tile' else '%v'}, %old : tile<{m}x{n}x{e}>, tile<{n}x{d}x{e}>, {sums}",
             f"  continue %new, %sum1, %now : {sums}, {column}, {column}",
             "}",
         ]
@@ -217,7 +244,8 @@ class Attention:
         scale = np.float32(np.log2(np.e) / np.sqrt(self.width))
         more = [random(self.element, (n, self.more), rng) for n in (queries, keys)] if self.more else []
         args = [x for array in (q, k, v, out, *more) for x in (array, np.int32(array.shape[0]))]
-        a, b, c = (decode(self.element, array).astype(np.float64) for array in (q, k, v))
+        values = k if self.latent else v
+        a, b, c = (decode(self.element, array).astype(np.float64) for array in (q, k, values))
         scores = a @ b.T
         if more:
             left, right = (decode(self.element, array).astype(np.float64) for array in more)

@@ -1,4 +1,4 @@
-"""Products that share a factor: TMA brings it for each, and the loop stays asynchronous."""
+"""Products that share both factors: TMA brings them once, and the loop stays asynchronous."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.traversal import values_used
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.conversions import ConvertedFill
-from tessera_tools.passes.tileas.fills import only_for
+from tessera_tools.passes.tileas.fills import BoxLoad, only_for
 from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct, Choice
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of
@@ -103,9 +103,17 @@ class AgentLoop(ScheduledLoop):
         self.boxes: dict[Operation, AsyncProduct] = {
             load.load: p for p in choice.products for load in p.loads
         }
+        self.shared = {load.load for p in choice.products for load in p.shared}
+        """Loads of tiles that are in the stages of others."""
         self.produced = {op for p in choice.products for load in p.loads for op in only_for(load)}
         """Ops of the producer, which do not occupy the consumer."""
-        self.produced |= only_for_indices(list(loop.body.entry), self.boxes)
+        self.produced |= only_for_indices(list(loop.body.entry), self.shared.union(self.boxes)) | self.shared
+        self.readers = {
+            load.load: [p.dot, *(load.also.values() if isinstance(load, BoxLoad) else ())]
+            for p in choice.products
+            for load in p.loads
+        }
+        """The products that read what a load brings, in the order of the program."""
         self.reads: set[Operation] = {load.load for p in choice.products for load in p.read}
         """Loads of the producer from whose stages the consumer reads the tile."""
         self.choice = choice
@@ -165,6 +173,11 @@ class AgentLoop(ScheduledLoop):
             if self._holds_factor(self.ops[number]):
                 # The product starts with a copy of A, in registers that are read until the end.
                 yield Dependence(end, number, 0, 1)
+        for first, *others in self.readers.values():
+            # The first of the products waits for the stage.
+            for dot in others if first in self.numbers else ():
+                if dot is not first and dot in self.numbers:
+                    yield Dependence(self.numbers[first], self.numbers[dot], START_CYCLES)
 
     def _holds_factor(self, dot: Operation) -> bool:
         """Whether A of a product is in registers."""
@@ -309,8 +322,8 @@ class AgentLoop(ScheduledLoop):
         for number, op in enumerate(self.ops):
             product = self.boxes.get(op)
             if product is not None and product.dot in self.numbers:
-                end = self.ends[self.numbers[product.dot]]
-                held = found.cycles[end] - found.cycles[number]
+                end = max(found.cycles[self.ends[self.numbers[dot]]] for dot in self.readers[op])
+                held = end - found.cycles[number]
                 depths[number] = max(fewest, -(-held // found.interval))
             elif op in self.reads:
                 brought = box_load_cost(op, self.target).latency
@@ -407,7 +420,7 @@ class AgentLoop(ScheduledLoop):
         for op in self.ops:
             for value in values_used(op):
                 source = value.defining_op if not isinstance(value, BlockArgument) else None
-                if source is None or self._is_inside(source) or source in self.boxes:
+                if source is None or self._is_inside(source) or source in self.boxes or source in self.shared:
                     continue
                 if not isinstance(source, arith.Constant) and cost_of(source, self.target).cycles:
                     found.add(value)

@@ -62,6 +62,24 @@ class Pipeline:
     def bytes(self) -> int:
         return sum(load.bytes for load in self.loads)
 
+    @property
+    def shared(self) -> dict[BoxLoad, nv_tileas.Dot]:
+        """The factors of other products that are in the stages, with these products (shared_stages.py)."""
+        return {
+            other: dot for load in self.loads if isinstance(load, BoxLoad) for other, dot in load.also.items()
+        }
+
+    @property
+    def readers(self) -> list[nv_tileas.Dot]:
+        """The products that read the stages, in the order of the program."""
+        own = [] if self.product is None else [self.product.dot]
+        return list(dict.fromkeys((*own, *self.shared.values())))
+
+    def buffer(self, load: Filler) -> Value:
+        """The buffer in which a factor is."""
+        first = load.stage_of if isinstance(load, BoxLoad) else None
+        return self.brought[first or load].buffer
+
     def arrivals(self, warps: int) -> int:
         """The arrivals that make a stage full, if the producer has so many warps: of one thread for TMA, of each thread
         for cp.async, of each warp for what threads store."""

@@ -147,7 +147,8 @@ def _multicast(
     function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct], rows_first: bool = False
 ) -> dict[Operation, int]:
     """The loads that CTAs share, with the bits in which the ranks of these CTAs differ."""
-    by_tma = {load.load for product in products for load in product.loads if isinstance(load, BoxLoad)}
+    factors = [load for product in products for load in (*product.loads, *product.shared)]
+    by_tma = {load.load for load in factors if isinstance(load, BoxLoad)}
     return {op: bits for op, bits in shared_by(function, shape, rows_first).items() if op in by_tma}
 
 

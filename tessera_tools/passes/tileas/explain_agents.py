@@ -14,6 +14,7 @@ from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import SIDES, BoxLoad, why_computed
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct
+from tessera_tools.passes.tileas.shared_stages import shared_text
 from tessera_tools.passes.tileas.umma_products import UmmaProduct
 from tessera_tools.planning.shared_memory import tile_text
 
@@ -31,6 +32,10 @@ def explain_banned(function: nv_tileaa.Func, banned: Iterable[Missed], context: 
 
 def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], context: PassContext) -> None:
     """How each tile comes to its stage, and why not by TMA."""
+    pipelines = list(pipelines)
+    for pipeline in pipelines:
+        for dot in pipeline.shared.values():
+            context.passed(dot, shared_text(dot, pipeline.user), "tma", "memory", function=function)
     for load in (load for pipeline in pipelines for load in pipeline.loads):
         if isinstance(load, BoxLoad):
             box = "x".join(map(str, load.boxes.box))

@@ -71,6 +71,10 @@ class BoxLoad:
     """The bits of the rank in which the CTAs differ that get the tile together."""
     half: int | None = None
     """The axis along which a CTA of a pair loads half of the tile; None if it loads all of it."""
+    stage_of: BoxLoad | None = None
+    """The factor of another product that is the same tile, and in whose stages it is (shared_stages.py)."""
+    also: dict[BoxLoad, nv_tileas.Dot] = field(default_factory=dict["BoxLoad", nv_tileas.Dot])
+    """The other factors in its stages, with their products, in the order of the program."""
 
     def halve(self, axis: int) -> None:
         """Load half of the tile along an axis of the product's factor.  Raises Missed if TMA does not bring it."""

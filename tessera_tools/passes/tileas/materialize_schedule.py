@@ -69,6 +69,7 @@ from tessera_tools.passes.tileas.products import (
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.scheduled_block import reorder
+from tessera_tools.passes.tileas.shared_stages import merge_loads
 from tessera_tools.passes.tileas.streams import choose_streams, has_loads_in_loops
 from tessera_tools.planning.kernel import OCCUPANCY, kernels_with, occupancy_of
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
@@ -100,6 +101,7 @@ class MaterializeSchedule(Pass):
 
     def run(self, op: Operation, context: PassContext) -> bool:
         begun: set[Operation] = set()
+        merged = False
         for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             reorder(function)
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
@@ -115,8 +117,10 @@ class MaterializeSchedule(Pass):
                     raise refusal.error(
                         ", so that its kernel has no producer, for which agents=producer asks"
                     ) from None
+                merged |= merge_loads(function)
                 explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
+            merge_loads(function)
             for refusal in kernel.choice.refused.values():
                 explain(context.missed, function, refusal)
             if multiplies:
@@ -137,7 +141,7 @@ class MaterializeSchedule(Pass):
             explain_stages(kernel, context)
             explain_registers(function, kernel.resident, kernel.registers, context)
             explain_hint(function, kernel, context)
-        return bool(begun)
+        return bool(begun) or merged
 
 
 def _specialized(
@@ -197,6 +201,10 @@ class Kernel(PipelinePlan):
         plan = choice.converter
         self.converter = Converter(self, plan, converted) if plan is not None else None
         self.views: dict[Filler, Value] = {}
+        self.last_read = {p: p.readers[-1] for p in self.pipelines if p.is_inside}
+        """The product that is the last one to read a stage of its block."""
+        self.held: dict[Pipeline, Value] = {}
+        """The stages of a block that products still read: the tokens for their releases."""
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of operands that the consumer computes."""
 
@@ -374,12 +382,11 @@ class Kernel(PipelinePlan):
         self.rewrite(block, state)
         if self.converter is not None:
             self.converter.erase()
-        for load, (pipeline, made) in self.by_load.items():
-            if pipeline.converted:
-                continue
+        brought = [made for pipeline, made in self.by_load.values() if not pipeline.converted]
+        for made in (*brought, *(load for pipeline in self.pipelines for load in pipeline.shared)):
             for step in reversed(made.steps):
                 step.erase()
-            if isinstance(load, LOADS):
+            if isinstance(load := made.load, LOADS):
                 load.out_token.replace_all_uses_with(load.token)
                 load.erase()
         for load in self.slice.loads:
@@ -423,10 +430,14 @@ class Kernel(PipelinePlan):
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
         self.fence(pipeline, builder)
-        for load in pipeline.loads:
-            self.views[load] = self.view(pipeline, load, iterator, builder)
+        self.see(pipeline, iterator, builder)
         state[pipeline] = following(iterator, builder)
         return token
+
+    def see(self, pipeline: Pipeline, iterator: Value, builder: Builder) -> None:
+        """Let the products see their factors in a stage."""
+        for load in (*pipeline.loads, *pipeline.shared):
+            self.views[load] = self.view(pipeline, load, iterator, builder)
 
     def fence(self, pipeline: Pipeline, builder: Builder) -> nv_tileas.FenceProxy | None:
         """What cp.async has written becomes visible to wgmma; None if it has written nothing."""
@@ -445,22 +456,23 @@ class Kernel(PipelinePlan):
 
     def view(self, pipeline: Pipeline, load: Filler, iterator: Value, builder: Builder) -> Value:
         """A view of the stage, as operand of the product."""
-        return view(load, pipeline.brought[load].buffer, iterator, builder)
+        return view(load, pipeline.buffer(load), iterator, builder)
 
     def multiply(self, product: AsyncProduct, state: dict[Pipeline, Value]) -> None:
         """Replace a product by an asynchronous one."""
         dot = product.dot
         inside = [p for p in self.pipelines if p.product is product and p.is_inside]
-        own = inside[0] if len(inside) == 1 else None
+        ended = [p for p, last in self.last_read.items() if last is dot]
+        own = inside[0] if len(inside) == 1 and inside == ended else None
         builder = Builder.before(dot)
         self.stage(product, builder)
         if self.schedules.has(dot):
-            result = self.start(product, inside, builder, state)
+            result = self.start(product, inside, ended, builder, state)
         elif own is None:
-            tokens = [self.wait(p, builder, state) for p in inside]
+            self.held.update((p, self.wait(p, builder, state)) for p in inside)
             result = self.dot(product, builder)
-            for token in tokens:
-                builder.insert(nv_tileas.ConsumerRelease(token, location=dot.location))
+            for pipeline in ended:
+                builder.insert(nv_tileas.ConsumerRelease(self.held.pop(pipeline), location=dot.location))
         else:
             iterator = state[own]
             location = dot.location
@@ -485,8 +497,7 @@ class Kernel(PipelinePlan):
             inside.insert(read)
             within = Builder.at_end(read.regions[0].entry, location)
             self.fence(own, within)
-            for load in own.loads:
-                self.views[load] = self.view(own, load, iterator, within)
+            self.see(own, iterator, within)
             within.insert(nv_tileas.Yield([self.dot(product, within)]))
             inside.insert(nv_tileas.ConsumerRelease(read.results[0]))
             inside.insert(nv_tileas.Yield([read.results[1]]))
@@ -518,9 +529,15 @@ class Kernel(PipelinePlan):
             self.staged[product, position] = buffer
 
     def start(
-        self, product: AsyncProduct, own: list[Pipeline], builder: Builder, state: dict[Pipeline, Value]
+        self,
+        product: AsyncProduct,
+        own: list[Pipeline],
+        ended: list[Pipeline],
+        builder: Builder,
+        state: dict[Pipeline, Value],
     ) -> Value:
-        """The product of a loop with a schedule, with separate start and end; see overlap.py."""
+        """The product of a loop with a schedule, with separate start and end, and the pipelines that it is the first
+        and the last one to read; see overlap.py."""
         location = product.dot.location
         stages: list[tuple[nv_tileas.ConsumerWait, nv_tileas.FenceProxy | None]] = []
         for pipeline in own:
@@ -529,10 +546,11 @@ class Kernel(PipelinePlan):
                 pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
             )
             stages.append((builder.insert(waited), self.fence(pipeline, builder)))
-            for load in pipeline.loads:
-                self.views[load] = self.view(pipeline, load, iterator, builder)
+            self.held[pipeline] = waited.res
+            self.see(pipeline, iterator, builder)
             state[pipeline] = following(iterator, builder)
-        return self.schedules.split(product.dot, self.started(product, builder), stages, builder)
+        tokens = [self.held.pop(pipeline) for pipeline in ended]
+        return self.schedules.split(product.dot, self.started(product, builder), stages, tokens, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
         """The product, and the wait for it, unless it waits itself."""

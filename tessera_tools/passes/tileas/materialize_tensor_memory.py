@@ -22,7 +22,7 @@ hands over there.
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from tessera_tools.analysis.implied_waits import implied_waits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -60,11 +60,12 @@ from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.shared_stages import merge_loads
 from tessera_tools.passes.tileas.umma_columns import scales_type
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
 from tessera_tools.passes.tileas.umma_fills import MULTIPLIER_REGISTERS
 from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
-from tessera_tools.passes.tileas.umma_multipliers import Multiplier, by_op
+from tessera_tools.passes.tileas.umma_multipliers import Multiplier, Sums, by_op
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
     Accumulation,
@@ -75,7 +76,7 @@ from tessera_tools.passes.tileas.umma_products import (
 )
 from tessera_tools.passes.tileas.umma_schedule import assigned_agents, most_stages
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.records import dataclass, field
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 
@@ -122,9 +123,11 @@ class MaterializeTensorMemory(Pass):
                         f", so that its kernel has no such agents as agents={self.agents} asks for"
                     ) from None
                 unpack_factors(function)
+                changed |= merge_loads(function)
                 explain_refused_umma(tell, function, refusal)
                 continue
             unpack_factors(function)
+            merge_loads(function)
             for refusal in kernel.choice.refused.values():
                 explain_refused_umma(context.missed, function, refusal)
             context.count("agents")
@@ -137,18 +140,6 @@ class MaterializeTensorMemory(Pass):
             explain_pairs(function, kernel.not_in_pairs, context)
             changed = True
         return changed
-
-
-@dataclass(eq=False)
-class Sums:
-    """An accumulation, its buffer and its pipeline."""
-
-    of: Accumulation
-    buffer: Any = None
-    token: Any = None
-    """The pipeline."""
-    filled: list[Value] = field(default_factory=list[Value])
-    """In the multiplier: the right to fill the stage, for each part of the rows."""
 
 
 class TensorKernel(Kernel):
@@ -192,8 +183,8 @@ class TensorKernel(Kernel):
         self.multipliers = [Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents]
 
     def readers(self, pipeline: Pipeline) -> int:
-        """The multiplier, or each warp that reads a tile."""
-        return self.warps if pipeline.read else 1
+        """The agents that multiply it, or each warp that reads a tile."""
+        return self.warps if pipeline.read else sum(pipeline in one.brought for one in self.multipliers)
 
     def view(self, pipeline: Pipeline, load: Filler, iterator: Value, builder: Builder) -> Value:
         """The stage as operand of the product; in tensor memory there is one."""
@@ -379,11 +370,12 @@ class TensorKernel(Kernel):
                 for op in signs:
                     if not any(r.has_uses for r in op.results):
                         op.erase()
-        for load, (_, made) in self.by_load.items():
+        brought = [made for _, made in self.by_load.values()]
+        for made in (*brought, *(load for pipeline in self.pipelines for load in pipeline.shared)):
             for step in reversed(made.steps):
                 if step.parent is not None:
                     step.erase()
-            if isinstance(load, LOADS):
+            if isinstance(load := made.load, LOADS):
                 load.out_token.replace_all_uses_with(load.token)
                 load.erase()
         for load in self.slice.loads:

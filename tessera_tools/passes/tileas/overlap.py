@@ -106,9 +106,13 @@ class Schedules:
         dot: Operation,
         started: nv_tileas.AsyncDot,
         stages: Sequence[tuple[nv_tileas.ConsumerWait, nv_tileas.FenceProxy | None]],
+        ended: Sequence[Value],
         builder: Builder,
     ) -> Value:
-        """Create the end of a started product, and the release of its stages; returns the accumulator."""
+        """Create the end of a started product, and the release of the stages that are `ended` then; returns the
+        accumulator.
+
+        stages: the waits for those of which it is the first reader."""
         product = self.products[dot]
         self.split_products.append(product)
         product.dot, product.stage = started, stages[0][0] if stages else None
@@ -125,9 +129,14 @@ class Schedules:
             if fence is not None:
                 self.cycles[fence] = product.start
                 self.order += [(stage, fence), (fence, started)]
-            release = builder.insert(nv_tileas.ConsumerRelease(stage.res, location=started.location))
-            self.cycles[stage], self.cycles[release] = product.start, product.end
-            self.order += [(stage, started), (wait, release)]
+            self.cycles[stage] = product.start
+            self.order.append((stage, started))
+        for token in ended:
+            release = builder.insert(nv_tileas.ConsumerRelease(token, location=started.location))
+            self.cycles[release] = product.end
+            self.order.append((wait, release))
+            if (first := token.defining_op) is not None:
+                self.order.append((first, started))
         return started.res if sums is None else wait.results[0]
 
     def place(self, load: Operation, ops: Sequence[Operation]) -> None:

@@ -13,6 +13,7 @@ from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.precision import sums_of
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice, loops_around
+from tessera_tools.passes.tileas.shared_stages import by_last_reader
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import FEWEST_REGISTERS, WARPS_OF_WARPGROUP, Target, max_registers_for
 
@@ -49,8 +50,7 @@ class PipelinePlan:
                 found.append(Pipeline([made], product))
             others = [load for load in product.loads if load not in converted]
             inside = [load for load in others if load.load.parent is product.dot.parent]
-            if inside:
-                found.append(Pipeline(inside, product))
+            found += [Pipeline(together, product) for together in by_last_reader(product.dot, inside)]
             found += [Pipeline([load], product) for load in others if load not in inside]
             known = {load.load for pipeline in found for load in pipeline.loads}
             found += [Pipeline([load], product, True) for load in product.read if load.load not in known]

@@ -91,30 +91,38 @@ class PrepareForScheduling(Pass):
 def decompose_tiled_load_store_view(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
     """A load whose tile several products take as a factor becomes a load for each of them.
 
-    wgmma reads a factor in shared memory, in the order of its product.  TMA brings it there once for each product;
-    otherwise the threads would have to read it and write it there.
+    wgmma and tcgen05.mma read a factor in shared memory, in the order of its product.  TMA brings it there, once for
+    each product or for several (shared_stages.py); otherwise the threads would have to read it and write it there.
     """
-    if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
+    if not (target.has(Feature.TMA) and (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05))):
         return
     for load in [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad)]:
-        uses = list(load.res.uses)
-        if len(uses) < 2 or not all(_is_factor(use.owner, load.res) for use in uses):
-            continue
-        for use in uses[1:]:
-            copy = load.clone()
-            Builder.before(load).insert(copy)
-            use.owner.set_operand(use.index, copy.results[0])
-            context.count("decomposed")
+        if all(_is_factor(use.owner, load.res) for use in load.res.uses):
+            context.count("decomposed", _copy_for_each_use(load))
+
+
+_MOVES_NOTHING = (nv_tileaa.Permute, nv_tileaa.Reshape, arith.NegF)
 
 
 def _is_factor(user: Operation, value: Value) -> bool:
-    """True if a value goes into a product as a factor, and nowhere else, at most through ops that move no element."""
+    """True if a value goes into products as a factor, and nowhere else, at most through ops that move no element."""
     if isinstance(user, nv_tileas.Dot):
         return value is not user.c and value not in user.scales
-    if not isinstance(user, nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):
+    if not isinstance(user, _MOVES_NOTHING):
         return False
-    result = user.results[0]
-    return result.has_one_use and all(_is_factor(u, result) for u in result.users)
+    return all(_is_factor(u, user.results[0]) for u in user.results[0].users)
+
+
+def _copy_for_each_use(op: Operation) -> int:
+    """Copy an op for each use of its tile but one, with the ops in between; how often."""
+    for user in list(op.results[0].users):
+        if isinstance(user, _MOVES_NOTHING):
+            _copy_for_each_use(user)
+    uses = list(op.results[0].uses)
+    for use in uses[1:]:
+        copy = Builder.before(op).insert(op.clone())
+        use.owner.set_operand(use.index, copy.results[0])
+    return max(0, len(uses) - 1)
 
 
 def refine_vec_size_of_atoms(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:

@@ -64,7 +64,8 @@ from tessera_tools.passes.tileas.fills import (
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.precision import loses_precision, sums_of
-from tessera_tools.planning.layout_rules import FREE, ties
+from tessera_tools.passes.tileas.shared_stages import share_stages
+from tessera_tools.passes.tileas.tied_sums import refuse_tied
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
@@ -102,8 +103,19 @@ class AsyncProduct:
     instruction reads.  Otherwise a computed A stays in registers."""
 
     @property
-    def loads(self) -> list[Filler]:
+    def factors(self) -> list[Filler]:
+        """What brings them."""
         return [load for load in (self.a, self.b) if load is not None]
+
+    @property
+    def shared(self) -> list[BoxLoad]:
+        """The factors in stages of another product."""
+        return [load for load in self.factors if isinstance(load, BoxLoad) and load.stage_of is not None]
+
+    @property
+    def loads(self) -> list[Filler]:
+        """What fills stages of its own."""
+        return [load for load in self.factors if load not in self.shared]
 
     def factor(self, position: int) -> Value:
         """A factor that is computed, before its sign is inverted."""
@@ -119,7 +131,7 @@ class AsyncProduct:
     @property
     def signs(self) -> list[Operation]:
         """The ops that invert signs in place of which wgmma does."""
-        found: list[Operation] = [s for load in self.loads for s in load.steps if isinstance(s, arith.NegF)]
+        found: list[Operation] = [s for load in self.factors for s in load.steps if isinstance(s, arith.NegF)]
         for position, load in enumerate((self.a, self.b)):
             value = self.dot.operand(position)
             while load is None and isinstance(op := value.defining_op, arith.NegF) and value.has_one_use:
@@ -224,7 +236,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
             found[dot] = _operands(dot, facts, order, banned)
         except Missed as refusal:
             refused[dot] = refusal
-    _refuse_chained(function, found, refused)
+    refuse_tied(function, found, refused)
     for dot in list(found):
         alone = why_not_alone(dot, found[dot].loads)
         if alone is not None:
@@ -254,6 +266,8 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
     if choice.groups > 1 and choice.converter is not None and choice.converter.has_warpgroup:
         for product in choice.products:
             product.atom_n = min(product.atom_n, MOST_COLUMNS)
+    if choice.converter is None:
+        share_stages((product.dot, load) for product in choice.products for load in product.factors)
     return choice
 
 
@@ -345,37 +359,6 @@ def check_exits(function: nv_tileaa.Func) -> None:
                 op,
                 "exits the kernel early, which an agent cannot do",
                 "put what follows in a branch",
-            )
-
-
-def _refuse_chained(
-    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, _Factors], refused: dict[nv_tileas.Dot, Missed]
-) -> None:
-    """Refuse products whose accumulator is used by a refused product: it would be converted back and forth."""
-    parent: dict[Value, Value] = {}
-
-    def root(value: Value) -> Value:
-        while (up := parent.get(value, value)) is not value:
-            value = up
-        return value
-
-    for op in function.walk() if refused else ():
-        for group in ties(op):
-            # Ops without cost are duplicated.
-            first, *rest = [
-                v for v in group if v.defining_op is None or v.defining_op.name not in FREE
-            ] or group
-            for other in rest:
-                parent[root(other)] = root(first)
-    bad = {root(dot.res): refusal for dot, refusal in refused.items()}
-    for dot in list(found):
-        other = bad.get(root(dot.res))
-        if other is not None:
-            del found[dot]
-            refused[dot] = Missed(
-                dot,
-                f"shares its sums with a product that wgmma does not compute, because {other.because(dot)}",
-                other.advice,
             )
 
 

@@ -76,7 +76,7 @@ class KernelParts:
         self.choice, self.target, self.launch = choice, target, launch
         found = [] if choice is None else choice.products
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in found}
-        self.brought = {load.load for p in found for load in p.loads}
+        self.brought = {load.load for p in found for load in (*p.loads, *p.shared)}
         """Loads of the producer whose tiles products read from shared memory."""
         self.read = {load.load for p in found for load in p.read}
         """Loads of the producer whose tiles the consumer reads."""

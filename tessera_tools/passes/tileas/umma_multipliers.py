@@ -8,7 +8,7 @@ See materialize_tensor_memory.py for what they wait for, and what they leave.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32
@@ -20,10 +20,24 @@ from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.umma_parts import start_parts
 from tessera_tools.passes.tileas.umma_products import SCALES, Accumulation, Handed, UmmaProduct
-from tessera_tools.records import dataclass
+from tessera_tools.records import dataclass, field
 
 if TYPE_CHECKING:
-    from tessera_tools.passes.tileas.materialize_tensor_memory import Sums, TensorKernel
+    from tessera_tools.passes.tileas.materialize_tensor_memory import TensorKernel
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Sums:
+    """An accumulation, its buffer and its pipeline."""
+
+    of: Accumulation
+    buffer: Any = None
+    token: Any = None
+    """The pipeline."""
+    filled: list[Value] = field(default_factory=list[Value])
+    """In the multiplier: the right to fill the stage, for each part of the rows."""
 
 
 @dataclass(eq=False)
@@ -46,8 +60,12 @@ class Multiplier:
         self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
         self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
         products = list(self.by_product.values())
-        self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
+        own = [p for p in kernel.pipelines if not p.read and any(dot in self.by_dot for dot in p.readers)]
+        self.brought = own
         """The pipelines of factors that the producer brings."""
+        inside = [(p, [dot for dot in p.readers if dot in self.by_dot]) for p in own if p.is_inside]
+        self.waited_before = by_op((readers[0], p) for p, readers in inside)
+        self.released_behind = by_op((readers[-1], p) for p, readers in inside)
         handed = [pipeline for pipeline in kernel.handed if pipeline.product in products]
         self.pipelines = [*self.brought, *handed]
         self.sharing: dict[Sums, list[Pipeline]] = {}
@@ -101,6 +119,7 @@ class Multiplier:
         """Copy the needed ops and the products of a block."""
         held: list[Value] = []
         used: dict[Pipeline, Value] = {}
+        inside: dict[Pipeline, Value] = {}
         left = {p: list(p.loads) for p in self.brought if p.block is source}
         for op in source:
             read: list[Value] = []
@@ -127,9 +146,9 @@ class Multiplier:
                 copied(op, self.slice, builder, mapping, state, self.kernel.places, self.copy)
             elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
                 product = self.by_product[op]
-                own = next((p for p in self.brought if p.product is product and p.is_inside), None)
-                if own is not None:
-                    read.append(self.kernel.wait(own, builder, state))
+                for own in self.waited_before.get(op, ()):
+                    inside[own] = self.kernel.wait(own, builder, state)
+                read += [inside.pop(own) for own in self.released_behind.get(op, ())]
                 if self.kernel.parts > 1:
                     start_parts(self, product, builder, mapping, state)
                     for token in read:
@@ -196,9 +215,9 @@ class Multiplier:
         return builder.insert(arith.Constant(IntegerAttr(int(adds), I1), location=location)).results[0]
 
 
-def by_op(pairs: Iterable[tuple[Operation, Sums]]) -> dict[Operation, list[Sums]]:
-    """The sums that begin or end with an op: with a loop, several may."""
-    found: dict[Operation, list[Sums]] = {}
+def by_op(pairs: Iterable[tuple[Operation, T]]) -> dict[Operation, list[T]]:
+    """What begins or ends with an op: the sums of a loop, or stages."""
+    found: dict[Operation, list[T]] = {}
     for op, one in pairs:
         found.setdefault(op, []).append(one)
     return found

@@ -60,6 +60,7 @@ from tessera_tools.passes.tileas.products import (
     why_not_alone,
     without_sign,
 )
+from tessera_tools.passes.tileas.shared_stages import share_stages
 from tessera_tools.passes.tileas.umma_columns import MOST_COLUMNS, SCALES, reserve, scales_type
 from tessera_tools.passes.tileas.umma_corrections import Correction, correct
 from tessera_tools.passes.tileas.umma_fills import (
@@ -370,6 +371,8 @@ def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "multipl
     check_threads(choice.products, choice.groups)
     if agents == "correction":
         correct(function, choice)
+    if not choice.in_pairs:
+        share_stages((product.dot, load) for product in choice.products for load in product.factors)
     choice.stages = reserve(choice.accumulations, target)
     return choice
 

@@ -94,7 +94,15 @@ class TensorLoop(ScheduledLoop):
             p.dot: one for one in choice.accumulations for p in one.products if p.dot.parent is block
         }
         self.boxes: dict[Operation, Filler] = {load.load: load for p in products for load in p.loads}
-        self.users: dict[Operation, Operation] = {load.load: p.dot for p in products for load in p.loads}
+        self.users: dict[Operation, list[Operation]] = {
+            load.load: [p.dot, *(load.also.values() if isinstance(load, BoxLoad) else ())]
+            for p in products
+            for load in p.loads
+        }
+        self.shared: dict[Operation, Operation] = {
+            load.load: load.stage_of.load for p in products for load in p.shared if load.stage_of is not None
+        }
+        """Loads of tiles that are in the stages of others, with those."""
         self.reads: dict[Operation, BoxLoad] = {
             load.load: load for p in products for load in p.read if load.load not in self.boxes
         }
@@ -105,7 +113,7 @@ class TensorLoop(ScheduledLoop):
         self.deferred = {op: one for one in self.sums.values() if (op := one.used_first) is not None}
         """Sums that are taken in the next iteration, by the op that uses them first."""
         self.signs = {op for p in products for op in p.signs}
-        self.indices = only_for_indices(list(block), self.boxes)
+        self.indices = only_for_indices(list(block), {*self.boxes, *self.shared}) | self.shared.keys()
         """Ops of the producer alone."""
         self.indices |= {op for load in self.boxes.values() for op in only_for(load)}
         self.handed = [(p, pipeline) for p in products for pipeline in handed_pipelines(p)]
@@ -272,6 +280,7 @@ class TensorLoop(ScheduledLoop):
                 found = self._origin(value)
                 for part in range(self.parts if found is not None else 0):
                     source, distance = self.ops[found[0]], found[1]  # type: ignore[index]
+                    source = self.shared.get(source, source)
                     yield from self._between(source, op, value, distance, part)
         yield from self._effects()
 
@@ -367,8 +376,9 @@ class TensorLoop(ScheduledLoop):
         for number, op in enumerate(self.ops):
             if op in self.reads:
                 held = box_load_cost(op, self.target).latency + self.costs[number].cycles["threads"]
-            elif op in self.boxes and (dot := self.users[op]) in self.products:
-                ends = [found.cycles[self.at[(_END, dot), part]] for part in range(self.parts)]
+            elif op in self.boxes and all(dot in self.products for dot in self.users[op]):
+                keys = [((_END, dot), part) for dot in self.users[op] for part in range(self.parts)]
+                ends = [found.cycles[self.at[key]] for key in keys]
                 held = max(ends) - found.cycles[number]
             else:
                 continue

@@ -453,7 +453,7 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
       %x1 = nv_tileaa.reshape %x : tensor<128x32xi8> -> tensor<4096xi8>
       %x2 = nv_tileaa.unpack %x1 : tensor<4096xi8> -> tensor<8192xf4E2M1FN>
       %x3 = nv_tileaa.reshape %x2 : tensor<8192xf4E2M1FN> -> tensor<128x64xf4E2M1FN>
-      %y, %yt = nv_tileas.tiled_load %u[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !bytes -> tensor<32x128xi8>, !tok
+      %y, %yt = nv_tileas.tiled_load %u[%k, %o], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !bytes -> tensor<32x128xi8>, !tok
       %y0 = nv_tileaa.permute %y [1, 0] : tensor<32x128xi8> -> tensor<128x32xi8>
       %y1 = nv_tileaa.reshape %y0 : tensor<128x32xi8> -> tensor<4096xi8>
       %y2 = nv_tileaa.unpack %y1 : tensor<4096xi8> -> tensor<8192xf4E2M1FN>

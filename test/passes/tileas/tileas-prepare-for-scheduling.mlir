@@ -44,6 +44,35 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !view = !nv_tileaa.memref<?x?xf16>
 !tok = !nv_tileaa.mem_token
 !tile = tensor<64x64xf16>
+!acc = tensor<64x64xf32>
+
+// A tile of another shape than the factors: each product gets a load and the reshape behind it, also for tcgen05.mma.
+// WIDTH-LABEL: nv_tileaa.func @shared_behind_a_reshape
+// CHECK-LABEL: nv_tileaa.func @shared_behind_a_reshape
+// CHECK: %[[X:.*]], %{{.*}} = nv_tileas.tiled_load
+// CHECK: %[[Y:.*]], %{{.*}} = nv_tileas.tiled_load
+// CHECK: %[[B:.*]] = nv_tileaa.reshape %[[Y]]
+// CHECK: %[[A:.*]] = nv_tileaa.reshape %[[X]]
+// CHECK: %[[T:.*]] = nv_tileaa.permute %[[B]]
+// CHECK: nv_tileas.dot %[[A]], %[[T]],
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @shared_behind_a_reshape(%v: !nv_tileaa.memref<?x?x?xf16>) -> !acc attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %i = arith.constant dense<0.0> : !acc
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !nv_tileaa.memref<?x?x?xf16> -> tensor<1x64x64xf16>, !tok
+    %y = nv_tileaa.reshape %x : tensor<1x64x64xf16> -> !tile
+    %r = nv_tileaa.permute %y [1, 0] : !tile -> !tile
+    %d = nv_tileas.dot %y, %r, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : !tile, !tile, !acc
+    nv_tileaa.return %d : !acc
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!tile = tensor<64x64xf16>
 
 // Nothing is known of the stride: the atom stays. A load after the other of the same place stays, too.
 // WIDTH-LABEL: nv_tileaa.func @unknown
