@@ -89,7 +89,7 @@ class _Kernel:
         self.hoist(chosen)
         groups: list[list[BoxLoad]] = []
         for made in chosen:
-            if groups and self.come_together(groups[-1][-1].load, made.load):
+            if groups and self.come_together(groups[-1][0].load, made.load):
                 groups[-1].append(made)
             else:
                 groups.append([made])

@@ -170,6 +170,38 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !view = !nv_tileaa.memref<?x?xf32>
 !tok = !nv_tileaa.mem_token
 
+// So does one whose place is known behind the first of two loads that come together.
+// CHECK-LABEL: nv_tileaa.func @known_within
+// CHECK-COUNT-2: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileaa.atomic_rmw
+// CHECK: %[[K:.*]] = arith.addi
+// CHECK: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.tiled_tma_load %{{.*}}[%[[K]], %i]
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @known_within(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %j, %jt = nv_tileaa.atomic_rmw add relaxed gpu %p, %i, %t : !llvm.ptr<1>, i32, !tok
+    %v, %vt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %k = arith.addi %j, %i : i32
+    %y, %yt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %z, %zt = nv_tileas.tiled_load %c[%k, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %h = arith.addf %v, %y : tensor<32x64xf32>
+    %q = arith.addf %x, %h : tensor<32x64xf32>
+    %r = arith.addf %q, %z : tensor<32x64xf32>
+    %wr = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
 // What threads may have done with the same bytes of shared memory comes before the copy.
 // CHECK-LABEL: nv_tileaa.func @after_others
 // CHECK: nv_tileaa.reduce
