@@ -14,6 +14,8 @@ from tessera_tools.analysis.modulo_scheduling import (
     Reservations,
     Schedule,
     SchedulingError,
+    conflicts,
+    delayed,
     recurrence_bound,
     schedule,
 )
@@ -151,3 +153,45 @@ def test_random_loops_have_valid_schedules_not_far_above_the_bound() -> None:
         assert found.interval >= found.bound
         at_bound += found.interval == found.bound
     assert at_bound > 150
+
+
+def test_delayed_operations_leave_a_valid_schedule() -> None:
+    """Each goes as late as its users and the resources allow, and one without users stays."""
+    rng = random.Random(fresh_seed("delayed"))
+    moved = 0
+    for _ in range(300):
+        operations, dependences = _random_loop(rng)
+        found = schedule(operations, dependences)
+        movable = [number for number in range(len(operations)) if rng.random() < 0.7]
+        later = delayed(found, operations, dependences, movable)
+        check(later, operations, dependences)
+        assert later.interval == found.interval
+        for number, (before, after) in enumerate(zip(found.cycles, later.cycles, strict=True)):
+            assert after >= before
+            if number not in movable or all(one.source != number for one in dependences):
+                assert after == before
+            moved += after > before
+    assert moved > 50
+
+
+def test_what_starts_together_is_delayed_together() -> None:
+    dependences = [Dependence(0, 1, 0), Dependence(1, 2, 0), Dependence(3, 2, 100)]
+    found = schedule([{}] * 4, dependences)
+    assert found.cycles == (0, 0, 100, 0)
+    assert delayed(found, [{}] * 4, dependences, [0, 1]).cycles == (100, 100, 100, 0)
+
+
+def test_a_delayed_operation_stands_in_front_of_those_that_have_its_resource() -> None:
+    """The user at cycle 40 needs the tile of the copy 10 cycles before, where another copy is."""
+    operations: list[Reservations] = [{"copy": 5}, {"copy": 12}, {"alu": 1}]
+    found = Schedule(100, (0, 25, 40), {}, 0)
+    later = delayed(found, operations, [Dependence(0, 2, 10)], [0])
+    assert later.cycles == (20, 25, 40)
+
+
+def test_operations_that_have_a_resource_at_once_conflict() -> None:
+    operations: list[Reservations] = [{"copy": 5}, {"copy": 5}, {"alu": 5}]
+    apart, at_once = (Schedule(100, (0, cycle, 0), {}, 0) for cycle in (5, 104))
+    assert not conflicts(apart, operations, [0, 1, 2])
+    assert conflicts(at_once, operations, [0])
+    assert not conflicts(at_once, operations, [2])

@@ -189,6 +189,40 @@ def test_every_rank_in_any_order(rank: int, element: str) -> None:
     case.run(str(rng.choice(["late", "early"])), rng)
 
 
+TWO = """
+entry @two(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>, %m: tile<i32>, %n: tile<i32>, %s: tile<i32>) {
+  %x, %y, %z = get_tile_block_id : tile<i32>
+  %one = constant <i32: 1> : tile<i32>
+  %l = assume div_by<4>, %s : tile<i32>
+  %pB = assume div_by<16>, %p : tile<ptr<f32>>
+  %pT = make_tensor_view %pB, shape = [%m, %n], strides = [%l, 1] : tile<i32> -> TENSOR
+  %pV = make_partition_view %pT : PARTS
+  %a, %t = load_view_tko weak %pV[%x, %y] : PARTS, tile<i32> -> tile<32x64xf32>, token
+  %qB = assume div_by<16>, %q : tile<ptr<f32>>
+  %qT = make_tensor_view %qB, shape = [%m, %n], strides = [%l, 1] : tile<i32> -> TENSOR
+  %qV = make_partition_view %qT : PARTS
+  %k = addi %x, %one : tile<i32>
+  %b, %u = load_view_tko weak %pV[%k, %y] : PARTS, tile<i32> -> tile<32x64xf32>, token
+  %c = addf %a, %b : tile<32x64xf32>
+  %d = store_view_tko weak %c, %qV[%x, %y] : tile<32x64xf32>, PARTS, tile<i32> -> token
+  return
+}
+""".replace("PARTS", "partition_view<tile=(32x64), padding_value = zero, TENSOR>").replace(
+    "TENSOR", "tensor_view<?x?xf32, strides=[?,1]>"
+)
+
+
+def test_an_index_that_is_computed_between_two_loads() -> None:
+    assert boxes(TWO) == 2
+    rng = np.random.default_rng(fresh_seed())
+    m, n = (int(rng.integers(33, 96)), 4 * int(rng.integers(9, 33)))
+    a = rng.standard_normal((m, n)).astype(np.float32)
+    sizes = (np.int32(m), np.int32(n), np.int32(n))
+    found = launch(TWO, a, np.zeros_like(a), *sizes, target="sm_90a", grid=(-(-m // 32), -(-n // 64)))[0]
+    below = np.vstack([a, np.zeros((32, n), np.float32)])[32:]
+    np.testing.assert_array_equal(found[1], a + below)
+
+
 def test_a_tile_of_more_than_256_elements_is_several_boxes() -> None:
     case = Copy("f32", (2, 1024))
     assert boxes(case.text()) == 8

@@ -37,6 +37,14 @@ def test_rows_of_other_threads_have_no_order() -> None:
     assert term_order(held, wanted) is None
 
 
+def test_rows_of_other_warps_have_no_order() -> None:
+    """Only registers may change places."""
+    held, wanted = wgmma_accumulator((64, 64), GRID, 64), wgmma_operand_a((64, 64), 16, GRID)
+    turned = LinearLayout({**held.bases, "warp": held.bases["warp"][::-1]}, held.outs)
+    assert term_order(held, wanted) is not None
+    assert term_order(turned, wanted) is None
+
+
 def test_tiles_of_other_shapes_have_no_order() -> None:
     held, wanted = wgmma_accumulator((64, 64), GRID, 64), wgmma_operand_a((64, 128), 8, GRID)
     assert term_order(held, wanted) is None

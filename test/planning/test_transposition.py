@@ -6,9 +6,10 @@ from __future__ import annotations
 import pytest
 
 from tessera_tools.dialects import nv_tileas
+from tessera_tools.layout import blocked
 from tessera_tools.layout.access import vector_cost
 from tessera_tools.parser import parse_module
-from tessera_tools.planning.transposition import transposing_layout
+from tessera_tools.planning.transposition import _boxes, transposing_layout
 
 ROWS = (
     "[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 16], [2, 32], [4, 64], [8, 0], [16, 0], "
@@ -18,8 +19,17 @@ ROWS = (
 COLUMNS = ", ".join(f"[{b}, {a}]" for a, b in (pair.split(", ") for pair in ROWS[1:-1].split("], [")))
 
 
-def stored(source: str, shape: str, moves: str, target: str = COLUMNS, uses: str = "") -> nv_tileas.Store:
-    """The store of a tile of 128x128 bytes that is loaded from a buffer, after some ops."""
+def stored(
+    source: str,
+    shape: str,
+    moves: str,
+    target: str = COLUMNS,
+    uses: str = "",
+    loaded: str = "",
+    tile: str = "128x128",
+) -> nv_tileas.Store:
+    """The store of a tile to a buffer of 128x128 bytes, after some ops on all or a part of another buffer."""
+    loaded = loaded or shape
     module = parse_module(
         f"""
 module {{
@@ -28,10 +38,10 @@ module {{
     %zero = arith.constant 0 : i32
     %0 = nv_tileas.load %a[%zero] offsets = [{", ".join("0" * len(shape.split("x")))}]
       {{atom = #cute.copy_atom<sm75_ldmatrix_x4_f8E4M3FN>}}
-      : !nv_tileas.smem<1x{shape}xf8E4M3FN, #nv_tileas.shared<{{offset = [{source}]}}>> -> tensor<{shape}xf8E4M3FN>
+      : !nv_tileas.smem<1x{shape}xf8E4M3FN, #nv_tileas.shared<{{offset = [{source}]}}>> -> tensor<{loaded}xf8E4M3FN>
     {moves}
-    nv_tileas.store %1, %b[%zero] {{atom = #cute.copy_atom<sm80_sts_8_f8E4M3FN>}}
-      : tensor<128x128xf8E4M3FN>, !nv_tileas.smem<1x128x128xf8E4M3FN, #nv_tileas.shared<{{offset = [{target}]}}>>
+    nv_tileas.store %1, %b[%zero] offsets = [0, 0] {{atom = #cute.copy_atom<sm80_sts_8_f8E4M3FN>}}
+      : tensor<{tile}xf8E4M3FN>, !nv_tileas.smem<1x128x128xf8E4M3FN, #nv_tileas.shared<{{offset = [{target}]}}>>
     {uses}
     nv_tileaa.return
   }}
@@ -78,3 +88,45 @@ def test_a_tile_that_keeps_its_axis_has_no_such_layout() -> None:
 def test_a_tile_that_others_use_has_no_such_layout() -> None:
     others = reshaped("128x128", "1x128x128", "1", "3").strip()
     assert transposing_layout(stored(BATCH, "1x128x128", reshaped("1x128x128"), uses=others), 8) is None
+
+
+@pytest.mark.parametrize(
+    "loaded, tile, moves",
+    [
+        ("1x128x64", "128x64", reshaped("1x128x64", "128x64")),
+        ("1x64x128", "64x128", reshaped("1x64x128", "64x128")),
+    ],
+    ids=["columns", "rows"],
+)
+def test_a_part_of_a_tile_has_words_of_both_axes(loaded: str, tile: str, moves: str) -> None:
+    store = stored(BATCH, "1x128x128", moves, loaded=loaded, tile=tile)
+    layout = transposing_layout(store, 8)
+    assert layout is not None
+    sizes = [dict(layout.outs)[f"dim{axis}"] for axis in range(2)]
+    assert sizes == [int(size) for size in tile.split("x")]
+
+
+def test_a_part_that_is_permuted_has_words_of_both_axes() -> None:
+    turned = (
+        "%2 = nv_tileaa.permute %0 [0, 2, 1] : tensor<1x128x64xf8E4M3FN> -> tensor<1x64x128xf8E4M3FN>\n    "
+    )
+    moves = turned + reshaped("1x64x128", "64x128", source="2")
+    store = stored(BATCH, "1x128x128", moves, ROWS, loaded="1x128x64", tile="64x128")
+    layout = transposing_layout(store, 8)
+    assert layout is not None
+    assert dict(layout.outs) == {"dim0": 64, "dim1": 128}
+
+
+def test_a_part_along_two_axes_has_no_such_layout() -> None:
+    store = stored(BATCH, "1x128x128", reshaped("1x64x64", "64x64"), loaded="1x64x64", tile="64x64")
+    assert transposing_layout(store, 4) is None
+
+
+def test_a_buffer_of_other_extents_has_no_such_layout() -> None:
+    half = BATCH.removesuffix(", [0, 64, 0]")
+    store = stored(half, "1x64x128", reshaped("1x64x128", "64x128"), tile="64x128")
+    assert transposing_layout(store, 4) is None
+
+
+def test_a_thread_may_have_longer_columns_than_rows() -> None:
+    assert blocked((64, 64), (16, 4), (4, 8), (1, 2), (1, 0)) in _boxes((64, 64), 2)

@@ -6,7 +6,8 @@
 
 One thread starts the copy, and TMA checks the bounds: a tile of which each thread holds many elements, each behind a
 check of its own, takes fewer instructions this way.  All copies of a kernel are in flight together, as they start
-where their indices are known and are waited for where their tiles are used.  A load stays as it is where TMA cannot
+where their indices are known and are waited for where their tiles are used.  Numbers and views that stand between loads
+are computed in front of the first.  A load stays as it is where TMA cannot
 copy boxes of its view, in a loop or a branch, where the buffers do not fit, or where the price is higher: both ways are
 counted in instructions of a warp.  Kernels of products get their tiles by other passes.
 """
@@ -85,13 +86,17 @@ class _Kernel:
                     "memory",
                 )
         chosen = self.streams.chosen
+        self.hoist(chosen)
         groups: list[list[BoxLoad]] = []
         for made in chosen:
-            if groups and self.come_together(groups[-1][-1].load, made.load):
+            if groups and self.come_together(groups[-1][0].load, made.load):
                 groups[-1].append(made)
             else:
                 groups.append([made])
-        for group in groups:
+        for load in chosen:
+            self.tell(load)
+        # Each goes to its earliest place.  Of those with the same one, the tile that is used first is copied first.
+        for group in reversed(groups):
             self.rewrite(group)
         self.context.count("loads", len(chosen))
         return bool(chosen)
@@ -109,18 +114,49 @@ class _Kernel:
             )
         return self.streams.add(load)
 
+    def hoist(self, loads: list[BoxLoad]) -> None:
+        """Compute in front of the first load what the others need, as far as it follows from numbers and views alone:
+        then all copies start together."""
+        if not loads:
+            return
+        first, last = loads[0].load, loads[-1].load
+        ops: list[Operation] = []
+        op: Operation | None = first
+        while op is not None and op is not last:
+            ops.append(op)
+            op = op.next_op
+        wanted = set[Value]().union(*(_needed(load.load) for load in loads))
+        needed: set[Operation] = set()
+        for op in reversed(ops):
+            if _computes_numbers(op) and not wanted.isdisjoint(op.results):
+                needed.add(op)
+                wanted.update(op.operands)
+        late: set[Operation | None] = set()
+        for op in ops:
+            if op in needed and not any(value.defining_op in late for value in op.operands):
+                op.move_before(first)
+            else:
+                late.add(op)
+
     def come_together(self, first: nv_tileas.TiledLoad, second: nv_tileas.TiledLoad) -> bool:
         """Whether one stage can have the tiles of two loads: nothing between them works on tiles, and the second does
         not follow from what is done there."""
+        needed = _needed(second)
         op: Operation | None = first.next_op
         while op is not None and op is not second:
             alone = isinstance(op, nv_tileas.TiledLoad) or is_pure(op)
-            if op.regions or not alone:
+            if op.regions or not alone or not needed.isdisjoint(op.results):
                 return False
             if any(isinstance(v.type, RankedTensorType) for v in op.operands):
                 return False
             op = op.next_op
         return op is second
+
+    def tell(self, load: BoxLoad) -> None:
+        """The remark on a load by TMA."""
+        box = "x".join(map(str, load.boxes.box))
+        text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
+        self.context.passed(load.load, text, "tma", "memory")
 
     # -- the code
 
@@ -155,9 +191,6 @@ class _Kernel:
         for load in loads:
             builder = Builder.before(load.load)
             tile = read(load, view(load, brought[load].buffer, iterator, builder), builder)
-            box = "x".join(map(str, load.boxes.box))
-            text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
-            self.context.passed(load.load, text, "tma", "memory")
             load.load.res.replace_all_uses_with(tile)
             load.load.out_token.replace_all_uses_with(load.load.token)
         Builder.after(loads[-1].load).insert(nv_tileas.ConsumerRelease(token, location=location))
@@ -166,8 +199,7 @@ class _Kernel:
 
     def earliest(self, loads: list[BoxLoad]) -> Operation:
         """The op of the function's block before which everything is known that the loads need."""
-        needed: list[Value] = [v for load in loads for v in (*load.load.indices, load.load.view)]
-        made = [v.op for v in needed if isinstance(v, OpResult)]
+        made = [v.op for load in loads for v in _needed(load.load) if isinstance(v, OpResult)]
         last = None
         for op in made:
             if last is None or last.is_before_in_block(op):
@@ -185,6 +217,17 @@ class _Kernel:
                 return False
             op = op.prev_op
         return True
+
+
+def _needed(load: nv_tileas.TiledLoad) -> set[Value]:
+    """What must be known before a tile can be copied."""
+    return {*load.indices, load.view}
+
+
+def _computes_numbers(op: Operation) -> bool:
+    """Whether an op has no effects, and nothing to do with tiles."""
+    tiles = any(isinstance(value.type, RankedTensorType) for value in (*op.operands, *op.results))
+    return is_pure(op) and not op.regions and not tiles
 
 
 def _leaves_shared_memory(op: Operation) -> bool:

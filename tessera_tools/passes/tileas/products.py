@@ -263,7 +263,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
         choice.products.append(
             AsyncProduct(dot, *places, factors.a, factors.b, sliced, factors.read, factors.is_written)
         )
-    if choice.groups > 1 and choice.converter is not None and choice.converter.has_warpgroup:
+    if choice.converter is not None and choice.converter.has_warpgroup:
         for product in choice.products:
             product.atom_n = min(product.atom_n, MOST_COLUMNS)
     if choice.converter is None:

@@ -110,13 +110,12 @@ def _growth_of(value: Value, known: dict[Value, int | None]) -> int | None:
 def program_at(
     raster: Raster, number: Value, columns: Value, rows: Value, builder: Builder
 ) -> tuple[Value, Value]:
-    """(x, y) of the program with a number below columns · rows, along axis 0 and axis 1 of the grid.
+    """(x, y) of the program with a number below columns · rows, along axis 0 and axis 1 of the grid, in an order other
+    than by rows.
 
     A band has at most all programs of the grid, so that their number does not wrap.
     """
     n = Numbers(builder)
-    if raster.kind == ROWS:
-        return n.rem(number, columns), n.div(number, columns)
     width = n.constant(raster.width)
     if raster.kind == REVERSED:
         # Bands of `width` rows, the last of which may have fewer.

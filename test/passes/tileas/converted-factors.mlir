@@ -17,7 +17,7 @@
 // CHECK: nv_tileas.async.pipeline.consumer_wait
 // CHECK: producer_acquire
 // CHECK: %[[FIRST:.*]] = nv_tileas.load {{.*}} -> tensor<64x32xi8>
-// CHECK: %[[HALF:.*]] = arith.sitofp %[[FIRST]]
+// CHECK-NEXT: %[[HALF:.*]] = arith.sitofp %[[FIRST]]
 // CHECK: nv_tileas.store %[[HALF]]
 // CHECK: nv_tileas.fence_proxy
 // CHECK: producer_commit
@@ -95,6 +95,33 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
       %h = arith.sitofp %y : tensor<64x64xi8> to !tile
       %d = nv_tileas.dot %x, %h, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : !tile, !tile, !acc
       scf.yield %d : !acc
+    }
+    nv_tileaa.return
+  }
+
+  // Beside two warpgroups of the consumer, the agent has one, and loads a part while it computes the one before.
+  // CHECK-LABEL: nv_tileaa.func @ahead(
+  // CHECK: nv_tileas.async.pipeline.agent_switch num_warps = [1, 4, 8]
+  // CHECK: %[[FIRST:.*]] = nv_tileas.load {{.*}} -> tensor<64x64xi8>
+  // CHECK-NEXT: nv_tileas.load {{.*}} -> tensor<64x64xi8>
+  // CHECK-NEXT: arith.sitofp %[[FIRST]]
+  // CHECK: nv_tileas.async.dot
+  nv_tileaa.func @ahead(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %c = nv_tileaa.assume %q {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 16 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %c, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !bytes
+    %i = arith.constant dense<0.0> : tensor<128x128xf32>
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (tensor<128x128xf32>) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %w[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_i8>} : !bytes -> tensor<64x128xi8>, !tok
+      %h = arith.sitofp %y : tensor<64x128xi8> to tensor<64x128xf16>
+      %d = nv_tileas.dot %x, %h, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+      scf.yield %d : tensor<128x128xf32>
     }
     nv_tileaa.return
   }

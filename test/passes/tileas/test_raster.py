@@ -85,7 +85,7 @@ def busy(raster: str, columns: int, rows: int, slots: int) -> float:
     steps as their place along the first axis says."""
     ends = [0] * slots
     for number in range(columns * rows):
-        x, _ = place(raster, number, columns, rows)
+        x = number % columns if raster == "rows" else place(raster, number, columns, rows)[0]
         heapq.heapreplace(ends, ends[0] + 2 + x)
     work = rows * sum(2 + x for x in range(columns))
     return work / (slots * max(ends))

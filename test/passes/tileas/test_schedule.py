@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from main_loop import main_loop
 
@@ -10,6 +12,7 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.charts import recording_charts
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
@@ -69,6 +72,22 @@ def test_a_negative_number_of_stages_is_refused() -> None:
     pipeline.add(parse_pass("tileas-schedule{num-stages=-1}"))
     with pytest.raises(DiagnosticError, match="expected a number of stages"):
         PassManager(pipeline).run(module)
+
+
+def test_charts_of_loops_and_of_the_ops_between_them_are_recorded() -> None:
+    text = (Path(__file__).parent / "tileas-schedule-between-loops.mlir").read_text()
+    pipeline = Pipeline("builtin.module")
+    pipeline.add(parse_pass("tileas-schedule"))
+    with recording_charts() as charts:
+        PassManager(pipeline).run(parse_module(text, "m.mlir"))
+    of_loops = [chart for chart in charts if chart.title.startswith("one iteration every ")]
+    between = [chart for chart in charts if chart.title.startswith("the ops between loops take ")]
+    lines = text.splitlines()
+    assert len(of_loops) == text.count("scf.for %") and between
+    assert all(" scf.for " in lines[int(chart.place.split(":")[1]) - 1] for chart in of_loops)
+    assert all(" nv_tileas.tiled_load " in lines[int(chart.place.split(":")[1]) - 1] for chart in between)
+    assert all("nv_tileas.dot: tensor" in "".join(chart.lines) for chart in of_loops)
+    assert all("consumer scf.for" in "".join(chart.lines) for chart in between)
 
 
 def test_every_target_has_its_rates() -> None:

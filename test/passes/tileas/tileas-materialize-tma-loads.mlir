@@ -39,6 +39,169 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !view = !nv_tileaa.memref<?x?xf32>
 !tok = !nv_tileaa.mem_token
 
+// Numbers and views that stand between two loads are computed in front of both, so that the tiles come together.
+// CHECK-LABEL: nv_tileaa.func @numbers_between
+// CHECK: %[[J:.*]] = arith.addi %i, %i
+// CHECK-NEXT: %[[K:.*]] = arith.addi %[[J]], %i
+// CHECK: nv_tileaa.make_memref {{.*}}shape = [%i, %m]
+// CHECK: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.tiled_tma_load %{{.*}}[%i, %i]
+// CHECK-NEXT: nv_tileas.async.tiled_tma_load %{{.*}}[%[[K]], %i]
+// CHECK-NOT: create_pipeline
+// CHECK: %[[X:.*]] = nv_tileas.load
+// CHECK: arith.xori %[[K]], %i
+// CHECK: %[[Y:.*]] = nv_tileas.load
+// CHECK: arith.addf %[[X]], %[[Y]]
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @numbers_between(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %j = arith.addi %i, %i : i32
+    %k = arith.addi %j, %i : i32
+    %d = nv_tileaa.make_memref %b, shape = [%i, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %u = arith.xori %k, %i : i32
+    %y, %yt = nv_tileas.tiled_load %d[%k, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %r = arith.addf %x, %y : tensor<32x64xf32>
+    %wr = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// Two tiles, one of which is used before the other is loaded, come by themselves, that one first.
+// CHECK-LABEL: nv_tileaa.func @apart
+// CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.tiled_tma_load
+// CHECK: %[[Q:.*]] = nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.tiled_tma_load
+// CHECK: %[[C:.*]] = nv_tileas.async.pipeline.consumer_wait %[[P]]
+// CHECK: %[[X:.*]] = nv_tileas.load
+// CHECK-NEXT: nv_tileas.async.pipeline.consumer_release %[[C]]
+// CHECK: arith.negf %[[X]]
+// CHECK: %[[D:.*]] = nv_tileas.async.pipeline.consumer_wait %[[Q]]
+// CHECK: nv_tileas.load
+// CHECK-NEXT: nv_tileas.async.pipeline.consumer_release %[[D]]
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @apart(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %n = arith.negf %x : tensor<32x64xf32>
+    %y, %yt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %r = arith.addf %n, %y : tensor<32x64xf32>
+    %wr = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// So do tiles with a branch between them.
+// CHECK-LABEL: nv_tileaa.func @around_a_branch
+// CHECK-COUNT-2: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.pipeline.consumer_release
+// CHECK: scf.if
+// CHECK: nv_tileas.async.pipeline.consumer_wait
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @around_a_branch(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %n = scf.if %g -> (tensor<32x64xf32>) {
+      %o = arith.negf %x : tensor<32x64xf32>
+      scf.yield %o : tensor<32x64xf32>
+    } else {
+      scf.yield %x : tensor<32x64xf32>
+    }
+    %y, %yt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %r = arith.addf %n, %y : tensor<32x64xf32>
+    %wr = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// A tile whose place in memory is known behind another load comes by itself, as soon as it is known.
+// CHECK-LABEL: nv_tileaa.func @known_later
+// CHECK-COUNT-2: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileaa.atomic_rmw
+// CHECK: %[[K:.*]] = arith.addi
+// CHECK: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.tiled_tma_load %{{.*}}[%[[K]], %i]
+// CHECK: nv_tileas.async.pipeline.consumer_wait
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @known_later(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %j, %jt = nv_tileaa.atomic_rmw add relaxed gpu %p, %i, %t : !llvm.ptr<1>, i32, !tok
+    %y, %yt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %k = arith.addi %j, %i : i32
+    %z, %zt = nv_tileas.tiled_load %c[%k, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %q = arith.addf %x, %y : tensor<32x64xf32>
+    %r = arith.addf %q, %z : tensor<32x64xf32>
+    %wr = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// So does one whose place is known behind the first of two loads that come together.
+// CHECK-LABEL: nv_tileaa.func @known_within
+// CHECK-COUNT-2: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileaa.atomic_rmw
+// CHECK: %[[K:.*]] = arith.addi
+// CHECK: nv_tileas.async.pipeline.create_pipeline
+// CHECK: nv_tileas.async.tiled_tma_load %{{.*}}[%[[K]], %i]
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @known_within(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %j, %jt = nv_tileaa.atomic_rmw add relaxed gpu %p, %i, %t : !llvm.ptr<1>, i32, !tok
+    %v, %vt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %k = arith.addi %j, %i : i32
+    %y, %yt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %z, %zt = nv_tileas.tiled_load %c[%k, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %h = arith.addf %v, %y : tensor<32x64xf32>
+    %q = arith.addf %x, %h : tensor<32x64xf32>
+    %r = arith.addf %q, %z : tensor<32x64xf32>
+    %wr = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
 // What threads may have done with the same bytes of shared memory comes before the copy.
 // CHECK-LABEL: nv_tileaa.func @after_others
 // CHECK: nv_tileaa.reduce
