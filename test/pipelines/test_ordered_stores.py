@@ -148,6 +148,17 @@ def test_a_tile_without_room_is_computed_in_parts_or_by_two_ctas(target: str, ct
     assert ("wgmma" if target == "sm_90a" else "tcgen05.mma") in compiled(text, target).ptx
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_the_part_of_a_cta_is_computed_in_parts(target: str) -> None:
+    """256 of 512 rows are too many for a CTA, too.  The CTAs meet before they store each part."""
+    rng = np.random.default_rng(fresh_seed())
+    text = gemm(512, 256, 64, 2)
+    given, expected = case(520, 512, 72, (512, 256), 256, rng)
+    found = launch(text, *given, target=target, grid=(1, 1, 1))[0][2]
+    np.testing.assert_array_equal(found, expected)
+    assert ("wgmma" if target == "sm_90a" else "tcgen05.mma") in compiled(text, target).ptx
+
+
 def turns(text: str) -> list[str]:
     """What the compiler says about consumers that take tiles in turn."""
     return [one.message for one in explained(text) if "tiles in turn" in one.message]
@@ -251,6 +262,11 @@ def test_a_remark_says_where_ctas_meet() -> None:
     what = r"the CTAs of the cluster meet before the access, which its token orders after 'nv_tileas.tiled_store' at "
     assert any(re.match(what, message) for message in remarks(text))
     assert not any(re.match(what, message) for message in remarks(gemm(128, 64, 32)))
+
+
+def test_meetings_keep_consumers_from_turns() -> None:
+    (found,) = turns(gemm(256, 128, 64, 2))
+    assert re.search(r"the CTAs of a cluster meet in each iteration at \S+", found)
 
 
 def test_a_factor_that_may_be_the_result_keeps_a_kernel_from_having_clusters() -> None:

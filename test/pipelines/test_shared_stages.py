@@ -224,3 +224,13 @@ def test_every_synchronization_is_needed(target: str) -> None:
 
     found = missed(made, mutants(made.ptx), trial(11), trial(0))
     assert [re.sub(r"\d+", "n", what) for what in found] == ["wait n removed"] * (target == "sm_100a")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_hint_whose_parts_do_not_fit_together_is_not_followed(target: str) -> None:
+    """The parts of single products are known before those of all tiles."""
+    hint = "%scale: tile<f32>) optimization_hints=<default = {num_cta_in_cga = 2}> {"
+    text = KERNELS["one load"].text().replace("%scale: tile<f32>) {", hint)
+    expected = "no cluster of 2 CTAs: scf.for needs another part of tensor<128x64xf32> than the CTA has"
+    assert any(one.startswith(expected) for one in remarks(text, target))
+    assert is_shared(text, target)

@@ -76,6 +76,8 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
         if any(isinstance(load, ConvertedFill) for load in product.loads):
             return "an agent of its own computes a factor, which does not know turns in this version"
     for op in loop.walk():
+        if isinstance(op, nv_tileas.ClusterOrder):
+            return f"the CTAs of a cluster meet in each iteration{place_of(op)}"
         if not (isinstance(op, (*_CONTROL, *_ACCESSES)) or is_pure(op)):
             return f"'{op.name}'{place_of(op)} belongs to the order of the iterations"
     for op in loop.parent or ():

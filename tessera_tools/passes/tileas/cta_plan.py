@@ -35,8 +35,8 @@ class Plan:
         self.why = ""
         self.anchor: tuple[Operation, Value] | None = None
         """The op at which parts are asked for first, and the tile."""
-        self.others: list[nv_tileas.ClusterReduceScatter] = []
-        """Sums of several CTAs whose parts do not follow from that one."""
+        self.others: list[Operation] = []
+        """Products and sums of several CTAs whose parts do not follow from that one."""
 
     def of(self, value: Value) -> Blocks:
         """The parts of a tile; whole tiles if nothing has asked for others."""

@@ -40,6 +40,8 @@ _ROWS, _COLUMNS = 0, 1
 _FEWEST = 64
 """Rows and columns of a part."""
 _OF_TILES = (nv_tileas.TiledLoad, nv_tileas.TiledStore, nv_tileas.Dot)
+_FOR_EACH_PART = (nv_tileas.TiledLoad, nv_tileas.ClusterOrder, nv_tileaa.Func, scf.For, scf.If)
+"""Ops with effects that may be executed for each part.  All CTAs of a cluster have as many parts."""
 
 
 class CutProducts(Pass):
@@ -125,7 +127,7 @@ class _Axis:
         for op in self.function.walk():
             if isinstance(op, nv_tileas.TiledStore):
                 stores.append(op)
-            elif isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Func | scf.For | scf.If):
+            elif isinstance(op, _FOR_EACH_PART):
                 continue
             elif not op.has_trait(Terminator) and not is_pure(op):
                 raise Missed(op, "would be executed once for each part")

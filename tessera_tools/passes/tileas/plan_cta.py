@@ -121,6 +121,7 @@ class PlanCTA(Pass):
         count = prod(spec.cluster)
         given = function.attributes.get(PARTS)
         programs = programs_of(function)
+        seeded = any(DIRECTION in inner.attributes for inner in function.walk())
         try:
             if not target.has(Feature.CLUSTER):
                 raise Conflict(function, f"is compiled for {target.name}, which has no clusters")
@@ -133,20 +134,19 @@ class PlanCTA(Pass):
             if programs is not None:
                 self.share(function, programs, target, context)
                 return
-            seeded = any(DIRECTION in inner.attributes for inner in function.walk())
             chosen = None if seeded else choose(function, count, given)
+            if chosen is not None:
+                seed(chosen)
+            if self.stop == "seeds":
+                return
+            plan = propagated(function, count)
         except Conflict as problem:
-            if isinstance(given, DenseArrayAttr) or programs is not None:
+            if isinstance(given, DenseArrayAttr) or programs is not None or seeded:
                 raise problem.error(f": the kernel cannot have a cluster of {count} CTAs") from None
             refuse(function)
             text = f"no cluster of {count} CTAs: {problem.text()}"
             context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
-        if chosen is not None:
-            seed(chosen)
-        if self.stop == "seeds":
-            return
-        plan = propagated(function, count)
         if self.stop == "layouts":
             plan.show()
             return
@@ -373,8 +373,7 @@ def choose(function: nv_tileaa.Func, count: int, given: Attribute | None) -> Pla
                 plan.spread()
                 if isinstance(later[0], _ANCHORS) and later[1] not in plan.blocks:
                     plan.give(later[1], _seed(later[0], later[1], rows, columns, plan.bits), later[0])
-                    if isinstance(later[0], nv_tileas.ClusterReduceScatter):
-                        plan.others.append(later[0])
+                    plan.others.append(later[0])
             plan.spread()
             plan.check()
         except Conflict as refusal:
@@ -496,8 +495,8 @@ def _conversion(value: Value, blocks: Blocks, direction: str) -> nv_tileas.Conve
 
 
 def propagated(function: nv_tileaa.Func, count: int) -> Plan:
-    """The plan that the conversions of a function ask for; they are merged with what they come to.  An error if it has
-    none."""
+    """The plan that the conversions of a function ask for; they are merged with what they come to.  Raises Conflict if
+    it has none."""
     plan = Plan(function, count)
     seeds: list[tuple[Value, Blocks, Operation]] = []
     for op in list(function.walk()):
@@ -518,17 +517,14 @@ def propagated(function: nv_tileaa.Func, count: int) -> Plan:
             if is_tile(value):
                 plain = value.type_as(RankedTensorType)
                 retype(value, RankedTensorType(plain.shape, plain.element))
-    try:
-        for value, blocks, op in seeds:
-            plan.give(value, blocks, op)
-        plan.spread()
-        for op, value in anchors(function):
-            if isinstance(op, nv_tileas.Dot) and value not in plan.blocks:
-                plan.give(value, replicated(value.type.rank, plan.bits), op)  # type: ignore[attr-defined]
-                plan.spread()
-        plan.check()
-    except Conflict as problem:
-        raise problem.error(f": the kernel cannot have a cluster of {count} CTAs") from None
+    for value, blocks, op in seeds:
+        plan.give(value, blocks, op)
+    plan.spread()
+    for op, value in anchors(function):
+        if isinstance(op, nv_tileas.Dot) and value not in plan.blocks:
+            plan.give(value, replicated(value.type.rank, plan.bits), op)  # type: ignore[attr-defined]
+            plan.spread()
+    plan.check()
     return plan
 
 
