@@ -33,9 +33,9 @@ def explain_banned(function: nv_tileaa.Func, banned: Iterable[Missed], context: 
 def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], context: PassContext) -> None:
     """How each tile comes to its stage, and why not by TMA."""
     pipelines = list(pipelines)
-    for pipeline in pipelines:
-        for dot in pipeline.shared.values():
-            context.passed(dot, shared_text(dot, pipeline.user), "tma", "memory", function=function)
+    shared = dict.fromkeys((dot, pipeline.user) for pipeline in pipelines for dot in pipeline.shared.values())
+    for dot, first in shared:
+        context.passed(dot, shared_text(dot, first), "tma", "memory", function=function)
     for load in (load for pipeline in pipelines for load in pipeline.loads):
         if isinstance(load, BoxLoad):
             box = "x".join(map(str, load.boxes.box))

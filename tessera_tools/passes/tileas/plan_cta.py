@@ -270,8 +270,8 @@ def _bytes(op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> int:
 
 
 def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> dict[_Access, Operation]:
-    """Raises Conflict for what only one CTA may do, and, if `ordered`, for loads that would have to wait for stores of
-    other loops.  The accesses that CTAs of a cluster do in order, and another one before each."""
+    """Raises Conflict for what only one CTA may do, and, if `ordered`, for a load and a store in order that are in
+    different loops.  The accesses that CTAs of a cluster do in order, and another one before each."""
     order = MemoryOrder()
     accesses = [op for op in function.walk() if is_access(op)]
     found: dict[_Access, Operation] = {}
