@@ -72,7 +72,8 @@ entry @kernel(%x: tile<ptr<f16>>, %y: tile<ptr<f16>>, %z: tile<ptr<f32>>, %i: ti
 Place = tuple[int, int, int, int, int]
 
 CASES = {
-    "computed in parts of the columns": Product("sm_90a", 256, 256, 32),
+    "computed in parts of the columns": Product("sm_90a", 128, 512, 32),
+    "computed in parts of the rows": Product("sm_90a", 256, 256, 32),
     "rows among CTAs": Product("sm_90a", 128, 128, 32, cluster="2x1"),
     "columns among CTAs": Product("sm_100a", 128, 128, 32, cluster="1x2"),
     "halves of a pair": Product("sm_100a", 256, 128, 32, cluster="2x1"),
@@ -134,9 +135,11 @@ def test_the_tiles_are_accessed_in_parts(name: str, sign: str) -> None:
     assert sign in compiled(case.text(), case.target, cluster=case.cluster).ptx
 
 
-def test_columns_are_computed_in_parts() -> None:
-    """Half of 256 columns at a time."""
-    assert "m64n128k16" in compiled(CASES["computed in parts of the columns"].text(), "sm_90a").ptx
+@pytest.mark.parametrize("axis", ["columns", "rows"])
+def test_columns_or_rows_are_computed_in_parts(axis: str) -> None:
+    """Half of 512 columns at a time, or half of 256 rows."""
+    ptx = compiled(CASES[f"computed in parts of the {axis}"].text(), "sm_90a").ptx
+    assert "m64n256k16" in ptx and "mma.sync" not in ptx
 
 
 def test_factors_that_do_not_fit_are_read_from_global_memory() -> None:

@@ -48,8 +48,9 @@ PRODUCTS = {
         "bf16", a_in="i8", b_in="i8", b_t="permute", m=128, n=128, outer=True
     ),
     "tf32 along N and M": Product("tf32", m=64, n=64, k=32, a_t="permute"),
-    "in parts of the columns": Product(m=256, n=256, k=16),
-    "in parts of the columns, deep": Product("tf32", m=256, n=128, k=128, b_t="view"),
+    "in parts of the rows": Product(m=256, n=256, k=16),
+    "in parts of the columns": Product(m=128, n=512, k=16),
+    "in parts of the rows, deep": Product("tf32", m=256, n=128, k=128, b_t="view"),
     "four warpgroups, which share the registers of the launch": Product(m=128, n=128, k=32, warps=16),
     "several tiles": Product(outer=True, m=128, n=32),
     "several tiles of 64 rows": Product(outer=True, m=64, n=64),
