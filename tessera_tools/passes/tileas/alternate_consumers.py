@@ -91,7 +91,7 @@ def _alternate(loop: scf.For) -> None:
             "turn; expected iterators of pipelines and tokens only"
         )
     place = switch.regions.index(region)
-    accesses = ordered_accesses(loop) if any(v.type is MEM_TOKEN for v in loop.iter_args) else []
+    accesses = ordered_accesses(loop)
 
     def made() -> Value:
         order = nv_tileas.CreateOrder(i32(2), res=nv_tileas.OrderTokenType(), location=loop.location)

@@ -97,7 +97,10 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
 
 
 def ordered_accesses(loop: scf.For) -> list[Operation]:
-    """The accesses of a loop that come after some of the iterations before: one of both is a store."""
+    """The accesses of a loop that carries a token which come after some of the iterations before: one of both is a
+    store."""
+    if all(value.type is not MEM_TOKEN for value in loop.inits):
+        return []
     order = MemoryOrder()
     return [
         op

@@ -287,15 +287,15 @@ def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> dict[_Acces
         for other in order.before(op):
             if not (writes_memory(op) or writes_memory(other)):
                 continue
-            both = isinstance(op, _ACCESSES) and isinstance(other, _ACCESSES)
             stores = isinstance(op, _STORES) and isinstance(other, _STORES)
-            if not both or not (stores or loops_around(op) == loops_around(other)):
+            near = stores or loops_around(op) == loops_around(other)
+            if not (near and isinstance(op, _ACCESSES) and isinstance(other, _ACCESSES)):
                 raise Conflict(
                     op,
                     f"is ordered by its token after {_named(other)}, which other CTAs of a cluster would do",
                     OTHER_TOKEN,
                 )
-            if isinstance(op, _ACCESSES) and (op is not other or not order.has_places(op)):
+            if op is not other or not order.has_places(op):
                 found[op] = other
     return found
 
