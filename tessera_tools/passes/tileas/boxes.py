@@ -53,6 +53,11 @@ class Boxes:
             found *= n // m
         return found
 
+    @property
+    def text(self) -> str:
+        """What a remark says of them: `boxes of 128x64 elements, swizzled by 128 bytes`."""
+        return f"boxes of {'x'.join(map(str, self.box))} elements, swizzled by {self.swizzle} bytes"
+
     def cut(self, parts: int) -> Boxes | None:
         """The same tile in boxes of which so many CTAs may each copy as many, those that are next to each other along
         the first axis that has more than one element; None if there are none."""

@@ -38,8 +38,7 @@ def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], con
         context.passed(dot, shared_text(dot, first), "tma", "memory", function=function)
     for load in (load for pipeline in pipelines for load in pipeline.loads):
         if isinstance(load, BoxLoad):
-            box = "x".join(map(str, load.boxes.box))
-            text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
+            text = f"load by TMA in {load.boxes.text}"
             context.passed(load.load, text, "tma", "memory", function=function)
             continue
         if isinstance(load, ConvertedFill):

@@ -94,7 +94,7 @@ class _Kernel:
             else:
                 groups.append([made])
         for load in chosen:
-            self.tell(load)
+            self.context.passed(load.load, f"load by TMA in {load.boxes.text}", "tma", "memory")
         # Each goes to its earliest place.  Of those with the same one, the tile that is used first is copied first.
         for group in reversed(groups):
             self.rewrite(group)
@@ -151,12 +151,6 @@ class _Kernel:
                 return False
             op = op.next_op
         return op is second
-
-    def tell(self, load: BoxLoad) -> None:
-        """The remark on a load by TMA."""
-        box = "x".join(map(str, load.boxes.box))
-        text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
-        self.context.passed(load.load, text, "tma", "memory")
 
     # -- the code
 

@@ -123,9 +123,7 @@ class _Kernel:
         repeated = {store: store in self.order.before(store) for store in chosen}
         left: list[nv_tileas.TiledTmaStore] = []
         for store, plan in chosen.items():
-            box = "x".join(map(str, plan.boxes.box))
-            text = f"store by TMA in boxes of {box} elements, swizzled by {plan.boxes.swizzle} bytes"
-            self.context.passed(store, text, "tma", "memory")
+            self.context.passed(store, f"store by TMA in {plan.boxes.text}", "tma", "memory")
             made = self.rewrite(plan, followed[store], repeated[store])
             if not followed[store]:
                 left.append(made)
