@@ -22,6 +22,7 @@ from tessera_tools.api.inputs import (
     tuned_for_input,
 )
 from tessera_tools.api.interfaces import HasModule
+from tessera_tools.api.parameters import Parameters, pointees_of
 from tessera_tools.api.stage_texts import StageTexts, without_collection
 from tessera_tools.diagnostics import Diagnostic, collect, error, plain_errors
 from tessera_tools.emit.compile_cache import Entry, key_of, once
@@ -275,6 +276,7 @@ def compile(
     target: str | None = None,
     *,
     args: Sequence[object] | None = None,
+    must_alias: bool = False,
     entry: str | None = None,
     num_warps: int | None = None,
     num_consumer_warpgroups: int | None = None,
@@ -301,6 +303,7 @@ def compile(
         (`tessera_tools.parse`), or a kernel of the package `cuda-tile` (`@ct.kernel`), which also needs `args`.
     target: `sm_80`, `sm_90a`, `H100` …; by default the target of the input, or sm_80.
     args: the arguments of a launch, for a cuTile kernel: their types, strides and constants are compiled in.
+    must_alias: an array that `args` has twice, for two parameters, is one array in each launch, and is read once.
     entry: the kernel, if the program has several.
     num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles. It and the options up to `num_stages`
         replace those of a kernel in Python (`Function.with_options`), also by the compiler's choice: `0`, `"auto"`.
@@ -359,8 +362,10 @@ def compile(
         if target is not None and not isinstance(target, str):
             raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
         wanted = find_target(target) if target is not None else None
-        read, label, arguments = _read(source, args, wanted, name)
-        names = arguments.parameter_names if arguments is not None else []
+        read, label, arguments = _read(source, args, wanted, name, must_alias)
+        if must_alias and arguments is None:
+            raise error(None, f"must_alias= is for cuTile kernels; found {label}")
+        parameters = arguments.parameters if arguments is not None else Parameters()
         if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
             return _compile_text(read, label, wanted, entry, ptxas)
         config = given_config(given)
@@ -387,7 +392,7 @@ def compile(
         key = None
         if cache and not keep_ir:
             data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
-            data += "\0".join(names).encode()
+            data += parameters.key()
             key = key_of(data, label, options, wanted, api=True)
         recording = None
         if keep_ir and lineinfo:
@@ -396,17 +401,19 @@ def compile(
             recording = Recording(label)
         with collect() as remarks, without_collection():
             found = once(
-                key, label, lambda: _compile_module(read, label, wanted, options, watch, recording, names)
+                key,
+                label,
+                lambda: _compile_module(read, label, wanted, options, watch, recording, parameters),
             )
         assert found.compiled.manifest is not None
         kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
         kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
         if isinstance(read, bytes) and not options.keep_stages:
-            again = partial(_texts, read, label, replace(options, target=kernel.target), names)
+            again = partial(_texts, read, label, replace(options, target=kernel.target), parameters)
             kernel.stages = StageTexts(found.facts["stages"], found.compiled.stages, again)
         kernel._arguments = arguments
         kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
-        kernel._input = (_named(read, label, names), options, wanted)
+        kernel._input = (_described(read, label, parameters), options, wanted)
         kernel._recording = recording
         kernel.seconds = dict(found.facts["seconds"])
         kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
@@ -422,12 +429,9 @@ def _compile_module(
     options: Options,
     watch: _Watch,
     recording: Recording | None,
-    names: list[str],
+    parameters: Parameters,
 ) -> Entry:
-    """Compile IR to PTX, with the properties of a `Kernel`, and record it.
-
-    names: those of the parameters, if the IR has none.
-    """
+    """Compile IR to PTX, with the properties of a `Kernel`, and record it."""
     from tessera_tools.emit.driver import compile_module, declared_target, stage_of
     from tessera_tools.emit.worker import warm
     from tessera_tools.passes.table import stages_from
@@ -435,10 +439,10 @@ def _compile_module(
     # LLVM starts while the module is read and lowered.
     worker = warm()
     module = _module(read, label)
-    _name_parameters(module, names)
+    parameters.describe(module)
     stages = stages_from(stage_of(module))
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
-    pointees = _pointees(module)
+    pointees = pointees_of(module)
     options = replace(options, target=chosen)
 
     def compiled(*observers: Observer) -> Compiled:
@@ -456,19 +460,23 @@ def _compile_module(
     return Entry(made, facts=facts)
 
 
-def _texts(read: bytes, label: str, options: Options, names: list[str]) -> Mapping[str, str | bytes]:
+def _texts(read: bytes, label: str, options: Options, parameters: Parameters) -> Mapping[str, str | bytes]:
     """The text of each stage of IR, by lowering the input once more."""
     from tessera_tools.emit.driver import compile_module
 
     options = replace(options, until="llvmir", keep_stages=True, explains=False)
     with plain_errors(), collect():
         module = _module(read, label)
-        _name_parameters(module, names)
+        parameters.describe(module)
         return compile_module(module, options).stages
 
 
 def _read(
-    source: object, args: Sequence[object] | None, target: Target | None, name: str | None
+    source: object,
+    args: Sequence[object] | None,
+    target: Target | None,
+    name: str | None,
+    must_alias: bool,
 ) -> tuple[bytes | Operation, str, Arguments | None]:
     """The source as bytes or a module, its name in messages, and the arguments of a cuTile kernel."""
     if isinstance(source, Operation):
@@ -492,7 +500,7 @@ def _read(
             f"cannot compile a {what}; expected a path, text, bytes, a module, or a "
             "function with @cuda.tile.kernel or @tessera_tools.dsl.kernel"
         )
-    return export(source, args, target)
+    return export(source, args, target, must_alias=must_alias)
 
 
 def _is_path(text: str) -> bool:
@@ -552,41 +560,10 @@ def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Ke
     return Kernel(of_kernel(manifest.kernel(entry)), target, made, manifest, label)
 
 
-def _named(read: bytes | Operation, label: str, names: list[str]) -> bytes | Operation:
-    """What was compiled, with the names of the parameters."""
-    if isinstance(read, bytes) and not names:
+def _described(read: bytes | Operation, label: str, parameters: Parameters) -> bytes | Operation:
+    """What was compiled, with what is known of the parameters."""
+    if isinstance(read, bytes) and not parameters.names:
         return read
     module = _module(read, label)
-    _name_parameters(module, names)
+    parameters.describe(module)
     return module
-
-
-def _name_parameters(module: Operation, names: list[str]) -> None:
-    """Name the parameters of the only kernel of a module; without names, they keep their own."""
-    if not names:
-        return
-    entries = [op for op in module.walk() if op.name == "cuda_tile.entry"]
-    assert len(entries) == 1
-    for argument, name in zip(entries[0].regions[0].entry.arguments, names, strict=True):
-        argument.name_hint = name
-
-
-def _pointees(module: Operation) -> dict[str, list[str | None]]:
-    """Kernel → for each parameter the element type of the pointer, if it is one, for entries of cuda_tile."""
-    from tessera_tools.dialects.cuda_tile.types import PointerType, TileType
-    from tessera_tools.emit.driver import stage_of
-    from tessera_tools.ir.symbols import symbol_name
-
-    found: dict[str, list[str | None]] = {}
-    if stage_of(module) != "cuda_tile":
-        return found
-    for op in module.walk():
-        if op.name != "cuda_tile.entry":
-            continue
-        types: list[str | None] = []
-        for argument in op.regions[0].entry.arguments:
-            kind = argument.type
-            pointer = kind.element if isinstance(kind, TileType) else None
-            types.append(str(pointer.pointee) if isinstance(pointer, PointerType) else None)
-        found[symbol_name(op) or ""] = types
-    return found

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from tessera_tools.api.arrays import ArrayTable, ArrayView, describe
 from tessera_tools.api.assumptions import Assumed, overlaps
+from tessera_tools.api.parameters import Parameters
 from tessera_tools.bytecode import VERSIONS
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.records import dataclass
@@ -142,9 +143,12 @@ def _annotation_of_item(name: str, annotation: object, number: int, count: int) 
 
 
 class Arguments:
-    """What a compiled cuTile kernel has of the arguments that it was compiled for."""
+    """What a compiled cuTile kernel has of the arguments that it was compiled for.
 
-    def __init__(self, kernel: CutileKernel, args: Sequence[object]) -> None:
+    must_alias: arrays that are passed twice are one array in each launch.
+    """
+
+    def __init__(self, kernel: CutileKernel, args: Sequence[object], *, must_alias: bool = False) -> None:
         self._kernel = kernel
         self.name: str = kernel._annotated_function.pyfunc.__name__
         given = leaves(kernel, args)
@@ -152,6 +156,7 @@ class Arguments:
             Assumed.of(leaf.array_annotation, leaf.arrays) if leaf.views else None for leaf in given
         ]
         self._overlaps = overlaps([leaf.views for leaf in given])
+        self._equal = self._equal_arrays(given) if must_alias else {}
         # The arrays themselves are not kept: a kernel may live longer than they do.
         self.leaves = [
             Leaf(leaf.name, leaf.annotation, None, is_list=leaf.is_list) if assumed else leaf
@@ -170,26 +175,43 @@ class Arguments:
             (leaf.name, leaf.is_list, assumed or _known(leaf))
             for leaf, assumed in zip(self.leaves, self._assumed, strict=True)
         ]
-        return (*parts, *sorted(self._overlaps))
+        return (*parts, *sorted(self._overlaps), tuple(self._equal.items()))
+
+    def _equal_arrays(self, given: Sequence[Leaf]) -> dict[int, int]:
+        """Argument → the first one that is the same array, of which the same is assumed."""
+        found: dict[int, int] = {}
+        first: dict[Hashable, int] = {}
+        for number, (leaf, assumed) in enumerate(zip(given, self._assumed, strict=True)):
+            if assumed is not None and not leaf.is_list:
+                earlier = first.setdefault((_place(leaf), assumed), number)
+                if earlier != number:
+                    found[number] = earlier
+        return found
 
     @property
-    def parameter_names(self) -> list[str]:
-        """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`.
+    def parameters(self) -> Parameters:
+        """Those of the compiled kernel: `a`, its extents `a_shape0`, and its strides `a_stride0`.
 
         A list is its table and its length, `a_length`.
         """
         names: list[str] = []
-        for leaf, assumed in zip(self.leaves, self._assumed, strict=True):
+        firsts: dict[int, int] = {}
+        equal: dict[int, int] = {}
+        for number, (leaf, assumed) in enumerate(zip(self.leaves, self._assumed, strict=True)):
             if leaf.is_constant:
                 continue
             name = leaf.name.replace("[", "_").replace("]", "")
+            first = firsts[number] = len(names)
             names.append(name)
             if leaf.is_list:
                 names.append(f"{name}_length")
                 continue
             axes = range(len(assumed.extents) if assumed else 0)
             names += [f"{name}_{what}{axis}" for what in ("shape", "stride") for axis in axes]
-        return names
+            if number in self._equal:
+                earlier = firsts[self._equal[number]]
+                equal |= {at: earlier + at - first for at in range(first, len(names))}
+        return Parameters(tuple(names), equal)
 
     def signature(self) -> KernelSignature:
         """cuTile's signature. Raises DiagnosticError."""
@@ -271,6 +293,9 @@ class Arguments:
             first, second = (given[number].name for number in min(extra))
             those = f"'{first}' and '{second}'" if first != second else f"arrays of '{first}'"
             raise self._other(f"separate arrays; found memory that {those} share")
+        for number, first in self._equal.items():
+            if _place(given[number]) != _place(given[first]):
+                raise self._other(f"one array as '{given[first].name}' and '{given[number].name}'; found two")
         return [value for leaf in given if not leaf.is_constant for value in _passed(leaf)]
 
     @property
@@ -282,6 +307,12 @@ class Arguments:
             None, f"the cuTile kernel '{self.name}' was compiled for {assumed}",
             "compile it for these arguments; tessera_tools.launch does so when needed",
         )  # fmt: skip
+
+
+def _place(leaf: Leaf) -> Hashable:
+    """Where the array of an argument is."""
+    [view] = leaf.views
+    return view.address, view.shape, view.strides
 
 
 def _passed(leaf: Leaf) -> tuple[object, ...]:
@@ -335,7 +366,9 @@ def _is_of_item(leaf: str, item: str) -> bool:
     return leaf == item or leaf.startswith(f"{item}[")
 
 
-def export(kernel: Any, args: Sequence[object] | None, target: Target | None) -> tuple[bytes, str, Arguments]:
+def export(
+    kernel: Any, args: Sequence[object] | None, target: Target | None, *, must_alias: bool = False
+) -> tuple[bytes, str, Arguments]:
     """Bytecode of a cuTile kernel for these arguments, and its Python file.
 
     Raises DiagnosticError: at the line of the kernel for errors of cuTile, and for arguments without a signature.
@@ -350,7 +383,7 @@ def export(kernel: Any, args: Sequence[object] | None, target: Target | None) ->
             None,
             f"the cuTile kernel '{function.pyfunc.__name__}' is compiled for specific arguments; expected args=",
         )
-    found = Arguments(kernel, args)
+    found = Arguments(kernel, args, must_alias=must_alias)
     output = io.BytesIO()
     gpu = f"sm_{target.compute_capability}" if target is not None else "sm_80"
     try:

@@ -32,13 +32,14 @@ def launch(
     grid: numbers of tile blocks. args: as in cuTile, including constants; arrays are modified in place.
     target: the GPU to compile for, by default sm_80. device, check, options: as for `Kernel[grid]`.
 
-    A kernel is compiled once for each signature and target. Raises the errors of `compile` and `Launcher`.
+    A kernel is compiled once for each signature and target, and anew if other arguments are one array. Raises the errors
+    of `compile` and `Launcher`.
     """
     with plain_errors():
-        key = (id(kernel), target, Arguments(kernel, args).key)
+        key = (id(kernel), target, Arguments(kernel, args, must_alias=True).key)
         made = _compiled.get(key)
         if made is None:
-            made = (kernel, compile(kernel, target, args=args))
+            made = (kernel, compile(kernel, target, args=args, must_alias=True))
             _compiled[key] = made
         return made[1][grid](*args, device=device, check=check, **options)
 

@@ -283,6 +283,82 @@ def test_other_arrays_and_numbers_of_the_same_kind_are_not_compiled_again(
     assert len(compiled) == 3
 
 
+@kernel
+def attend(
+    q: Any, k: Any, v: Any, o: Any, rows: ct.Constant[int], keys: ct.Constant[int], depth: ct.Constant[int]
+):
+    """Without the softmax: (q kᵀ) v."""
+    i = ct.bid(0)
+    acc = ct.full((rows, depth), 0, dtype=ct.float32)
+    mine = ct.load(q, index=(i, 0), shape=(rows, depth))
+    for j in range(ct.num_tiles(k, axis=0, shape=(keys, depth))):
+        key = ct.load(k, index=(j, 0), shape=(keys, depth))
+        scores = ct.mma(mine, ct.transpose(key), ct.full((rows, keys), 0, dtype=ct.float32))
+        value = ct.load(v, index=(j, 0), shape=(keys, depth))
+        acc = ct.mma(ct.astype(scores, value.dtype), value, acc)
+    ct.store(o, index=(i, 0), tile=acc)
+
+
+def attended(*, must_alias: bool, target: str = "sm_90a") -> tuple[tt.Kernel, list[np.ndarray[Any, Any]]]:
+    q, k = (np.ones((extent, 64), np.float16) for extent in (64, 256))
+    o = np.zeros((64, 64), np.float32)
+    return tt.compile(attend, target, args=(q, k, k, o, 64, 64, 64), must_alias=must_alias), [q, k, k, o]
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+def test_an_array_that_must_alias_is_read_once(target: str) -> None:
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print(f"seed {seed}")
+    kernel, (q, k, v, o) = attended(must_alias=True, target=target)
+    for array in (q, k):
+        array[:] = np.random.default_rng(seed).standard_normal(array.shape)
+    assert not kernel[1](q, k, v, o).findings
+    exact = (q.astype(np.float64) @ k.astype(np.float64).T) @ v.astype(np.float64)
+    assert np.allclose(o, exact, atol=2e-3 * np.abs(exact).max())
+    if target != "sm_80":
+        assert any("reads the tile in the stage of the product" in str(remark) for remark in kernel.remarks)
+
+
+def test_arrays_that_are_passed_twice_may_differ_later() -> None:
+    kernel, (q, k, _, o) = attended(must_alias=False)
+    assert not any("in the stage of the product" in str(remark) for remark in kernel.remarks)
+    kernel[1](q, k, 2 * k, o)
+    assert np.all(o == 64 * 256 * 2)
+
+
+def test_a_kernel_for_one_array_refuses_two() -> None:
+    kernel, (q, k, _, o) = attended(must_alias=True)
+    with pytest.raises(tt.DiagnosticError, match="was compiled for one array as 'k' and 'v'; found two"):
+        kernel[1](q, k, k.copy(), o)
+    with pytest.raises(tt.DiagnosticError, match="was compiled for one array as 'k' and 'v'; found two"):
+        kernel[1](q, k, k[:128], o)
+
+
+def test_only_a_kernel_of_cutile_has_arrays_that_must_alias() -> None:
+    with pytest.raises(
+        tt.DiagnosticError, match="must_alias= is for cuTile kernels; found examples/vector_add.mlir"
+    ):
+        tt.compile("examples/vector_add.mlir", "sm_80", must_alias=True)
+
+
+def test_arrays_are_one_only_if_the_same_is_known_of_both() -> None:
+    x = np.zeros((4, 4), np.float32)
+    same = Arguments(add_pair, ((x[0], x[0]), x[0], 32), must_alias=True).parameters
+    assert same.equal == {3: 0, 4: 1, 5: 2, 6: 0, 7: 1, 8: 2}
+    assert not Arguments(add_pair, ((x[0], x[0, :3]), x[1], 32), must_alias=True).parameters.equal
+    assert not Arguments(add_pair, ((x[0], x[:, 0]), x[1], 32), must_alias=True).parameters.equal
+    assert not Arguments(add_pair, ((x[0], x[0].view(np.int32)), x[1], 32), must_alias=True).parameters.equal
+
+
+def test_a_launch_tells_which_arrays_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "_compiled", {})
+    _, (q, k, v, o) = attended(must_alias=False)
+    for value in (v, 2 * k, v):
+        tt.launch(1, attend, (q, k, value, o, 64, 64, 64))
+        assert np.all(o == 64 * 256 * value[0, 0])
+    assert len(jit._compiled) == 2
+
+
 def test_a_compiled_kernel_does_not_keep_the_arrays() -> None:
     x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
     compiled, gone = tt.compile(scale, "sm_80", args=(x, y, 2.0, 32)), weakref.ref(x)
