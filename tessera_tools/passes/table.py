@@ -93,6 +93,8 @@ PASSES: dict[str, Row] = {
         "tileaa.convert_cuda_tile_to_tileaa:ConvertCudaTileToTileAA",
         "lower cuda_tile to nv_tileaa: plain tensors, token chains, copy atoms",
     ),
+    # On nv_tileaa
+    "tileaa-uplift-loops": Row("tileaa.uplift_loops:UpliftLoops", "convert loops that count to scf.for"),
     # nv_tileaa to nv_tileas
     "convert-tileaa-to-tileas": Row(
         "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
@@ -284,7 +286,13 @@ _PIPELINE = "tileas-materialize-pipelineSTAGES"
 _COMMON: Mapping[str, Sequence[str]] = {
     "tile": ("convert-tile-to-tileas{gpu-name=TARGETABI}",),
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
-    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasFORM"),
+    "nv_tileaa": (
+        "canonicalize",
+        "cse",
+        "tileaa-uplift-loops",
+        "loop-invariant-code-motion",
+        "convert-tileaa-to-tileasFORM",
+    ),
     "nv_tileas": (
         _JOIN,
         _SPLIT,

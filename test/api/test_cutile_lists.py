@@ -50,7 +50,7 @@ def grouped(xs: Any, ys: Any, zs: Any, tm: ct.Constant[int], tn: ct.Constant[int
         x, y, z = xs[group], ys[group], zs[group]
         columns = ct.num_tiles(z, axis=1, shape=(tm, tn))
         end = first + ct.num_tiles(z, axis=0, shape=(tm, tn)) * columns
-        while tile < end:
+        while tile >= first and tile < end:
             i, j = (tile - first) // columns, (tile - first) % columns
             acc = ct.full((tm, tn), 0, dtype=ct.float32)
             for k in range(ct.num_tiles(x, axis=1, shape=(tm, tk))):
@@ -80,6 +80,25 @@ def test_a_grouped_product_is_right(target: str) -> None:
         assert not result.findings
         for x, y, z in zip(xs, ys, zs, strict=False):
             assert np.allclose(z, x.astype(np.float64) @ y.astype(np.float64), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction"),
+    [("sm_90a", "wgmma.mma_async"), ("sm_100a", "tcgen05.mma"), ("sm_120a", "mma.sync")],
+)
+def test_a_grouped_product_has_the_tensor_cores_of_the_target(target: str, instruction: str) -> None:
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    sizes = [[int(n) for n in rng.integers(1, 24, 3) * 8] for _ in range(3)]
+    xs = random_arrays(*((m, k) for m, _, k in sizes), dtype=np.float16)
+    ys = random_arrays(*((k, n) for _, n, k in sizes), dtype=np.float16)
+    zs = [np.full((m, n), np.nan, np.float32) for m, n, _ in sizes]
+    kernel = tt.compile(grouped, target, args=(xs, ys, zs, 64, 64, 64))
+    assert instruction in kernel.ptx
+    assert not kernel[3](xs, ys, zs).findings
+    for x, y, z in zip(xs, ys, zs, strict=True):
+        assert np.allclose(z, x.astype(np.float64) @ y.astype(np.float64), atol=1e-3)
 
 
 def test_all_arrays_are_copied_back() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from tessera_tools.dialects import scf
 from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
-from tessera_tools.dialects.nv_tileaa.counted_loops import CountedLoop
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce
 from tessera_tools.dialects.nv_tileaa.structure import Return
 from tessera_tools.dialects.nv_tileaa.tensors import Reshape, Unsplat
@@ -202,7 +201,6 @@ canonicalizers = (
     WhatFollowsAReturn,
     LoopOfOneIteration,
     CarriedValuesThatNothingNeeds,
-    CountedLoop,
     ReductionOfSingleElements,
 )
 """The patterns of the dialect."""

@@ -5,8 +5,8 @@
                                                         store acc, c[:, 128 p:] }
 
 256x256 sums of 32 bits are all registers of an SM, and two stages of 256x128x128 in tf32 more than its shared memory.
-A loop over the parts is put around the kernel, or into the loop of a persistent one, which then has all parts of a tile
-before the next tile.  The tiles that have rows or columns of the sums have only those of the part: what is loaded along
+A loop over the parts is put around the kernel, or into its loops over tiles, which then have all parts of a tile before
+the next tile.  The tiles that have rows or columns of the sums have only those of the part: what is loaded along
 them, what is computed element by element, and what is stored.  The other factor is loaded for each part.  The producer
 loads for the next part while the consumer stores.
 
@@ -16,6 +16,7 @@ would let a part read what another one has written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from tessera_tools.analysis.axis import is_elementwise
@@ -39,7 +40,7 @@ from tessera_tools.target import Feature, Target
 _ROWS, _COLUMNS = 0, 1
 _FEWEST = 64
 """Rows and columns of a part."""
-_OF_TILES = (nv_tileas.TiledLoad, nv_tileas.TiledStore, nv_tileas.Dot)
+_RESULTS = (nv_tileas.TiledStore, nv_tileas.Dot)
 _FOR_EACH_PART = (nv_tileas.TiledLoad, nv_tileas.ClusterOrder, nv_tileaa.Func, scf.For, scf.If)
 """Ops with effects that may be executed for each part.  All CTAs of a cluster have as many parts."""
 
@@ -66,13 +67,12 @@ class CutProducts(Pass):
             old = m, n = large.c.type.shape
             try:
                 shape = _part(dots, large, target)
-                for axis in (_ROWS, _COLUMNS):
-                    if shape[axis] != old[axis]:
-                        # A kernel that can be cut along one axis only stays as it is.
-                        _Axis(function, axis, old[axis] // shape[axis])
-                for axis in (_ROWS, _COLUMNS):
-                    if shape[axis] != old[axis]:
-                        _Axis(function, axis, old[axis] // shape[axis]).cut()
+                parts = {
+                    axis: old[axis] // shape[axis] for axis in (_ROWS, _COLUMNS) if shape[axis] != old[axis]
+                }
+                scope = _scope(function, parts)
+                for axis, count in parts.items():
+                    _Axis(function, scope, axis, count).cut()
             except Missed as refusal:
                 why = f"{refusal.text(large)}: use smaller tiles"
                 text = f"{m}x{n} sums are not computed in parts, as an SM needs: {why}"
@@ -106,10 +106,12 @@ def _part(dots: list[nv_tileas.Dot], large: nv_tileas.Dot, target: Target) -> tu
 class _Axis:
     """The tiles of a kernel that have rows, or columns, of its sums.  Missed if they cannot be computed in parts."""
 
-    def __init__(self, function: nv_tileaa.Func, axis: int, parts: int) -> None:
+    def __init__(self, function: nv_tileaa.Func, scope: Block, axis: int, parts: int) -> None:
         self.function, self.axis, self.parts = function, axis, parts
-        self.scope = _scope(function)
+        self.scope = scope
         """The block around whose ops the loop over the parts is put."""
+        self.ops = [inner for op in scope for inner in (op, *op.walk())]
+        self.inside = set(self.ops)
         self.axes: dict[Value, int] = {}
         """The tiles of which there is only a part, and its axis."""
         self.whole: set[Value] = set()
@@ -124,14 +126,14 @@ class _Axis:
         """Missed if the kernel has other effects, or an order between its parts."""
         order = MemoryOrder()
         stores: list[nv_tileas.TiledStore] = []
-        for op in self.function.walk():
+        for op in self.ops:
             if isinstance(op, nv_tileas.TiledStore):
                 stores.append(op)
             elif isinstance(op, _FOR_EACH_PART):
                 continue
             elif not op.has_trait(Terminator) and not is_pure(op):
                 raise Missed(op, "would be executed once for each part")
-        for op in self.function.walk():
+        for op in self.ops:
             if isinstance(op, nv_tileas.TiledLoad) and any(
                 isinstance(o, nv_tileas.TiledStore) for o in order.before(op, within=self.scope)
             ):
@@ -164,7 +166,7 @@ class _Axis:
 
     def demand(self) -> None:
         """Find the tiles of which there is only a part, from the stores on."""
-        for op in self.function.walk():
+        for op in self.ops:
             if isinstance(op, nv_tileas.TiledStore):
                 self.work.append((op.value, self.axis_of(op)))
         while self.work:
@@ -186,7 +188,7 @@ class _Axis:
                 raise Missed(_owner(value), f"makes a tile with an extent of {value.type.shape[axis]}")
             self.axes[value] = axis
             self.trace(value, axis)
-        for op in self.function.walk():
+        for op in self.ops:
             if isinstance(op, nv_tileas.Dot) and self.axes.get(op.res) != self.axis:
                 raise Missed(op, "makes sums of which whole rows or columns are needed")
         for value in self.axes:
@@ -248,7 +250,10 @@ class _Axis:
             self.work.append((op.source, None if op.source.type.shape[axis] == 1 else axis))
         elif isinstance(op, nv_tileaa.Reshape):
             self.work.append((op.source, _axis_before(op, axis)))
-        elif isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Splat):
+        elif isinstance(op, nv_tileas.TiledLoad):
+            if op not in self.inside:
+                raise Missed(op, "loads the parts of several tiles")
+        elif isinstance(op, nv_tileaa.Splat):
             pass
         elif isinstance(op, arith.Constant):
             if splat_of(op.attributes["value"]) is None:
@@ -272,7 +277,7 @@ class _Axis:
                 op.attributes["value"] = DenseElementsAttr(value.type, op.value.data)
             elif isinstance(op, nv_tileas.TiledLoad):
                 _move(op, axis, type.shape[axis], self.parts, part)
-        for op in self.function.walk():
+        for op in self.ops:
             if isinstance(op, nv_tileas.TiledStore):
                 axis = self.axis_of(op)
                 _move(op, axis, op.value.type.shape[axis] * self.parts, self.parts, part)
@@ -313,19 +318,38 @@ class _Axis:
         return block.arguments[0]
 
 
-def _scope(function: nv_tileaa.Func) -> Block:
-    """The innermost block whose ops can be executed once for each part: a loop in it has all accesses and products, and
-    no iteration takes what another one has computed, but for the order of accesses."""
+def _scope(function: nv_tileaa.Func, parts: Mapping[int, int]) -> Block:
+    """The innermost block that can be executed once for each part.  Missed, with the reason of the innermost, if there
+    is none.
+
+    parts: axis of the sums → how many.  A kernel that can be cut along one axis only stays as it is.
+    """
+    why: Missed | None = None
+    for scope in reversed(_scopes(function)):
+        try:
+            for axis, count in parts.items():
+                _Axis(function, scope, axis, count)
+            return scope
+        except Missed as missed:
+            why = why or missed
+    assert why is not None
+    raise why
+
+
+def _scopes(function: nv_tileaa.Func) -> list[Block]:
+    """The blocks that have all products and stores, from outside, whose iterations take nothing that another one has
+    computed for a part, but for the order of accesses."""
     scope = function.body.entry
+    found = [scope]
     while True:
-        around = [op for op in scope if any(isinstance(inner, _OF_TILES) for inner in (op, *op.walk()))]
+        around = [op for op in scope if any(isinstance(inner, _RESULTS) for inner in (op, *op.walk()))]
         loop = around[0] if len(around) == 1 else None
         if not isinstance(loop, scf.For):
-            return scope
-        results = {value for op in _of_parts(loop.body.entry) for value in op.results}
-        if any(value in results and value.type is not MEM_TOKEN for value in loop.yielded):
-            return scope
+            return found
         scope = loop.body.entry
+        results = {value for op in _of_parts(scope) for value in op.results}
+        if all(value not in results or value.type is MEM_TOKEN for value in loop.yielded):
+            found.append(scope)
 
 
 def _of_parts(block: Block) -> list[Operation]:

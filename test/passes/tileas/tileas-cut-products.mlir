@@ -255,3 +255,81 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// The tiles of several groups: what is loaded and asserted for each group is not done again for each part.
+// CHECK-LABEL: nv_tileaa.func @groups
+// CHECK: scf.for %[[G:[a-z0-9]+]] =
+// CHECK: nv_tileas.tiled_load %{{.*}}[%[[G]]]
+// CHECK: scf.for %[[TILE:[a-z0-9]+]] =
+// CHECK: %[[ROW:.*]] = arith.muli %[[TILE]]
+// CHECK: scf.for %[[P:[a-z0-9]+]] =
+// CHECK: nv_tileas.tiled_store {{.*}} : tensor<128x256xf32>
+// CHECK: nv_tileaa.assert
+!view = !nv_tileaa.memref<?x?xf16>
+!table = !nv_tileaa.memref<?xi32>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @groups(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %c: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %counts = nv_tileaa.make_memref %c, shape = [%n], stride = [1], space = #nv_tileaa.global : !table
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %r:2 = scf.for %g = %z to %n step %one iter_args(%a = %t, %at = %z) -> (!tok, i32) : i32 {
+      %row, %rt = nv_tileas.tiled_load %counts[%g], %t {atom = #cute.copy_atom<sm80_ldg_32_i32>} : !table -> tensor<1xi32>, !tok
+      %count = nv_tileaa.unsplat %row : tensor<1xi32> -> i32
+      %e:2 = scf.for %tile = %at to %count step %one iter_args(%b = %a, %last = %at) -> (!tok, i32) : i32 {
+        %k = arith.muli %tile, %m : i32
+        %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+        %y, %yt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+        // expected-remark @below {{computed in parts of 128x256, one after the other: an SM has no room for 256x256}}
+        %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+        %f = nv_tileas.tiled_store %w[%k, %z], %d, %b {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+        %next = arith.addi %tile, %one : i32
+        scf.yield %f, %next : !tok, i32
+      }
+      %done = arith.cmpi sge, %e#1, %count : i32
+      nv_tileaa.assert %done, "more tiles" : i1
+      scf.yield %e#0, %e#1 : !tok, i32
+    }
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// A bias that is loaded once for all tiles, of which each part needs another part: all tiles are computed for one part,
+// and then for the other.
+// CHECK-LABEL: nv_tileaa.func @before
+// CHECK: scf.for %[[P:[a-z0-9]+]] =
+// CHECK: nv_tileas.tiled_load {{.*}} -> tensor<128x256xf32>
+// CHECK: scf.for %[[TILE:[a-z0-9]+]] =
+// CHECK: nv_tileas.tiled_store {{.*}} : tensor<128x256xf32>
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @before(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %u: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %bias = nv_tileaa.make_memref %u, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i, %it = nv_tileas.tiled_load %bias[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<256x256xf32>, !tok
+    scf.for %tile = %z to %n step %one : i32 {
+      %k = arith.muli %tile, %m : i32
+      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark @below {{computed in parts of 128x256, one after the other: an SM has no room for 256x256}}
+      %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      %f = nv_tileas.tiled_store %w[%k, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    }
+    nv_tileaa.return
+  }
+}
