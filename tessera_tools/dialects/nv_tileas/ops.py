@@ -496,6 +496,11 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
         "(`scales` type($scales)^)? custom<OlderResult>"
     )
 
+    @property
+    def multiplications(self) -> int:
+        """How many numbers it multiplies."""
+        return self.c.type.num_elements * self.a.type.shape[-1]
+
     def verify_op(self) -> None:
         verify_dot(self)
         check_emitter(self, self.atom.row.emitters, self.atom)

@@ -22,7 +22,7 @@ A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -274,9 +274,7 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
         first = pipeline_of_op(write).by_first is not None
         with _only_in_first(low, pipeline_of_op(write)), only_where(e, e.is_first_thread):
             if first:
-                for cta in range(low.ctas):
-                    place = address_in(low, barrier, cta)
-                    e.nvvm("mbarrier.arrive", [place], scope=MemScopeAttr("cluster"))
+                arrive_in_cluster(low, (address_in(low, barrier, cta) for cta in range(low.ctas)))
             else:
                 e.nvvm("mbarrier.arrive", [barrier], [I64])
     if Fill.TILES in fills:
@@ -343,8 +341,13 @@ def arrive_by_warp(
     with only_where(e, e.is_elected):
         if collected is None:
             e.nvvm("mbarrier.arrive", [barrier], [I64])
-        for place in remote:
-            e.nvvm("mbarrier.arrive", [place], scope=MemScopeAttr("cluster"))
+        arrive_in_cluster(low, remote)
+
+
+def arrive_in_cluster(low: Lowering, barriers: Iterable[Value]) -> None:
+    """Arrive at barriers of CTAs of the cluster, by their addresses in it."""
+    for barrier in barriers:
+        low.e.nvvm("mbarrier.arrive", [barrier], scope=MemScopeAttr("cluster"))
 
 
 @lowers("nv_tileas.async.pipeline.agent_switch")

@@ -9,9 +9,8 @@ have stored, and what TMA has written for them, for which they wait before (nv_t
 from __future__ import annotations
 
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.dialects.nvvm import MemScopeAttr
 from tessera_tools.ir.types import I64
-from tessera_tools.passes.llvm.agents import wait_for_cluster
+from tessera_tools.passes.llvm.agents import arrive_in_cluster, wait_for_cluster
 from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier
 from tessera_tools.passes.llvm.fences import fence_global
 from tessera_tools.passes.llvm.instructions import only_where
@@ -31,8 +30,7 @@ def cluster_order(low: Lowering, op: nv_tileas.ClusterOrder) -> None:
         e.nvvm("bar.warp.sync", [e.constant(-1)])
         with only_where(e, e.is_elected):
             state = e.nvvm("mbarrier.arrive", [barrier], [I64]).results[0]
-            for other in others:
-                e.nvvm("mbarrier.arrive", [other], scope=MemScopeAttr("cluster"))
+            arrive_in_cluster(low, others)
             wait_for_cluster(low, barrier, state)
         e.nvvm("bar.warp.sync", [e.constant(-1)])
     if any(isinstance(user, nv_tileas.TiledTmaStore) for user in op.res.users):

@@ -208,17 +208,15 @@ def _price(
         written = sum(_size(op) / (CTAS if op in halves else 1) for op in loads)
         read = sum(_read(op, _ROWS[primitive], CTAS if halves else 1) for op in products)
         times = {
-            "the tensor cores bound": sum(_work(op) / rates.tensor(primitive, _bits(op)) for op in products),
+            "the tensor cores bound": sum(
+                op.multiplications / rates.tensor(primitive, _bits(op)) for op in products
+            ),
             "L2 bounds": loaded / from_l2,
             "shared memory bounds": (read + written) / rates.shared_bytes,
         }
         slowest = max(times, key=times.__getitem__)
         total[slowest] = total.get(slowest, 0.0) + times[slowest]
     return sum(total.values()), max(total, key=total.__getitem__, default="nothing bounds")
-
-
-def _work(op: nv_tileas.Dot) -> int:
-    return prod(op.c.type.shape) * op.a.type.shape[-1]
 
 
 def _bits(op: nv_tileas.Dot) -> int:

@@ -338,7 +338,7 @@ def anchors(function: nv_tileaa.Func) -> list[tuple[Operation, Value]]:
         return [(op, res) for op, res in sums]
     products = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if products:
-        return [(op, op.res) for op in sorted(products, key=lambda op: -_work(op))]
+        return [(op, op.res) for op in sorted(products, key=lambda op: -op.multiplications)]
     tiles: list[tuple[Operation, Value]] = []
     for op in function.walk():
         if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load) and is_tile(op.res):
@@ -346,10 +346,6 @@ def anchors(function: nv_tileaa.Func) -> list[tuple[Operation, Value]]:
         elif isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store) and is_tile(op.value):
             tiles.append((op, op.value))
     return sorted(tiles, key=lambda found: -found[1].type_as(RankedTensorType).num_elements)
-
-
-def _work(op: nv_tileas.Dot) -> int:
-    return prod(op.c.type.shape) * op.a.type.shape[-1]
 
 
 def choose(function: nv_tileaa.Func, count: int, given: Attribute | None) -> Plan:

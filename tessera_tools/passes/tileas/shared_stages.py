@@ -17,6 +17,7 @@ from typing import TypeAlias
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.folding import constant_integer
+from tessera_tools.ir.op_keys import op_key
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.missed import place_of
 
@@ -91,16 +92,12 @@ def by_last_reader(dot: Operation, loads: Sequence[Filler]) -> list[list[Filler]
 def merge_loads(function: nv_tileaa.Func) -> bool:
     """Let loads be one again that were made for each product, with what is between, where threads load the tile.
     Whether there were any."""
-    found: dict[tuple[object, ...], Operation] = {}
+    found: dict[object, Operation] = {}
     merged = False
     for op in list(function.walk()):
-        if isinstance(op, nv_tileas.TiledLoad):
-            how: tuple[object, ...] = (op.atom, op.padding, op.cache)
-        elif isinstance(op, nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):
-            how = (op.permutation,) if isinstance(op, nv_tileaa.Permute) else ()
-        else:
+        if not isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):
             continue
-        first = found.setdefault((op.name, op.parent, *op.operands, op.results[0].type, *how), op)
+        first = found.setdefault((op.parent, op_key(op)), op)
         if first is not op:
             for result, other in zip(op.results, first.results, strict=True):
                 result.replace_all_uses_with(other)

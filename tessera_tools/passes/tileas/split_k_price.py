@@ -47,7 +47,9 @@ def cheapest(loop: scf.For, target: Target, tile_blocks: int, launch: Launch) ->
     sms = int(table.value("sms"))
     dots = [op for op in loop.walk() if isinstance(op, nv_tileas.Dot)]
     loads = [op for op in loop.walk() if isinstance(op, nv_tileas.TiledLoad)]
-    tensor = sum(_work(op) * element_bytes(op.a.type.element) / 2 for op in dots) / table.value("tensor_f16")
+    tensor = sum(op.multiplications * element_bytes(op.a.type.element) / 2 for op in dots) / table.value(
+        "tensor_f16"
+    )
     moved = sum(_bytes(op.res) for op in loads)
     port = (moved + sum(_read(op) for op in dots)) / table.value("shared_bytes")
     first = first_loads(table)
@@ -70,10 +72,6 @@ def cheapest(loop: scf.For, target: Target, tile_blocks: int, launch: Launch) ->
     launched = f"in a launch of {tile_blocks} tile blocks and {iterations} iterations"
     why = f"{found:,.0f} cycles, {plain:,.0f} without, {launched}"
     return SplitPrice(parts, why)
-
-
-def _work(op: nv_tileas.Dot) -> int:
-    return prod(op.c.type.shape) * op.a.type.shape[-1]
 
 
 def _bytes(value: object) -> int:
