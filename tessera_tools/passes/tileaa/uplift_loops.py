@@ -25,6 +25,7 @@ from typing import ClassVar
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, scf
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE, SWAPPED_PREDICATE
+from tessera_tools.dialects.scf.carried import is_outside
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, StringAttr
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early, is_pure
@@ -134,7 +135,7 @@ class _Count:
             if not is_pure(before):
                 return f"'{before.name}' is executed before it is left"
             before = before.prev_op
-        if any(not _is_outside(v, loop) and v not in body.arguments for v in breaks[0].operands):
+        if any(not is_outside(v, loop) and v not in body.arguments for v in breaks[0].operands):
             return "its results are computed in its last iteration"
         leaves_if_true = branch.then.entry.last_op is breaks[0]
         return _counter(loop, branch, breaks[0].operands, _parts(branch.condition, leaves_if_true), facts)
@@ -336,22 +337,17 @@ def _is_lone(branch: nv_tileaa.If) -> bool:
     )
 
 
-def _is_outside(value: Value, loop: Operation) -> bool:
-    block = value.owner_block
-    return block is not None and not loop.is_ancestor_of(block.parent_op)
-
-
 def _hoist(value: Value, loop: Operation, hoisted: dict[Operation, None]) -> bool:
     """Whether a value is there before the loop, or can be: with the ops that would have to move, in order."""
     pending = [value]
     while pending:
         maker = pending[-1].defining_op
-        if _is_outside(pending[-1], loop) or maker in hoisted:
+        if is_outside(pending[-1], loop) or maker in hoisted:
             pending.pop()
             continue
         if maker is None or maker.regions or not is_pure(maker) or not maker.is_speculatable():
             return False
-        missing = [v for v in maker.operands if not _is_outside(v, loop) and v.defining_op not in hoisted]
+        missing = [v for v in maker.operands if not is_outside(v, loop) and v.defining_op not in hoisted]
         if not missing:
             hoisted[maker] = None
         elif len(pending) + len(missing) > MOST_PARTS:
