@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-WIDTHS = {"f16": 2, "bf16": 2, "tf32": 4, "f32": 4, "i32": 4, "f8E4M3FN": 1, "f8E5M2": 1, "i8": 1}
+WIDTHS = {"f16": 2, "bf16": 2, "i16": 2, "tf32": 4, "f32": 4, "i32": 4, "f8E4M3FN": 1, "f8E5M2": 1, "i8": 1}
 """Bytes of an element."""
+
+
+def bits_of(element: str) -> str:
+    """The integers that are as wide as an element."""
+    return f"i{8 * WIDTHS[element]}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Product:
     a_in: str = ""
     b_in: str = ""
     """The integer type of A and of B in memory, where the program converts their tiles."""
+    bits: bool = False
+    """Whether A, B and C are integers in memory whose bits are the elements."""
     b_twice: bool = False
     """Whether the product takes the sum of B's tile and itself, which the consumer computes."""
     fast_acc: bool = False
@@ -64,7 +71,8 @@ class Product:
 
     def element_of(self, name: str) -> str:
         """The element type of A or B in memory."""
-        return (self.a_in if name == "a" else self.b_in) or self.element
+        given = self.a_in if name == "a" else self.b_in
+        return given or (bits_of(self.element) if self.bits else self.element)
 
     def operand(self, name: str, rows: int, columns: int, transposed: str) -> tuple[list[str], list[str]]:
         """Lines that make the view %vNAME, and lines that load a tile %NAME at [%r, %c]."""
@@ -100,7 +108,8 @@ class Product:
             loads.append(f"{last} = permute %{name}0 [1, 0] : {tile} -> tile<{rows}x{columns}x{e}>")
         if e != self.element:
             whole = f"tile<{rows}x{columns}x"
-            loads.append(f"%{name} = itof {last} signed : {whole}{e}> -> {whole}{self.element}>")
+            cast = f"bitcast {last}" if self.bits else f"itof {last} signed"
+            loads.append(f"%{name} = {cast} : {whole}{e}> -> {whole}{self.element}>")
         return made, loads
 
     def text(self) -> str:
@@ -113,7 +122,8 @@ class Product:
                 f"%{name}c: tile<i32>",
                 f"%{name}S: tile<i32>",
             ]
-        d, each = self.stored, 16 // WIDTHS[self.stored]
+        f, each = self.stored, 16 // WIDTHS[self.stored]
+        d = bits_of(f) if self.bits else f
         parameters += [f"%dP: tile<ptr<{d}>>", "%dr: tile<i32>", "%dc: tile<i32>", "%dS: tile<i32>"]
         a_made, a_loads = self.operand("a", m, k, self.a_t)
         b_made, b_loads = self.operand("b", k, n, self.b_t)
@@ -126,6 +136,7 @@ class Product:
         extents, turned = ("%dc, %dr", ", dim_map=[1, 0]") if self.d_t else ("%dr, %dc", "")
         view = f"partition_view<tile=({m}x{n}), {out}{turned}>"
         c, stored = f"tile<{m}x{n}x{acc}>", f"tile<{m}x{n}x{d}>"
+        last = "%sum" if f == acc else "%out"
         zero = "0" if acc == "i32" else "0.0"
         op = "mmai" if acc == "i32" else "mmaf"
         signs = f" {self.signs}" if acc == "i32" else " fast_acc" * self.fast_acc
@@ -140,8 +151,9 @@ class Product:
             f"  %new = {op} %a, {'%bb' if self.b_twice else '%b'}, %old{signs} : tile<{m}x{k}x{e}>, tile<{k}x{n}x{e}>, {c}",
             f"  continue %new : {c}",
             "}",
-            *([] if d == acc else [f"%out = ftof %sum : {c} -> {stored}"]),
-            f"%done = store_view_tko weak {'%sum' if d == acc else '%out'}, %dV[%x, %y] token = %token : {stored}, "
+            *([] if f == acc else [f"%out = ftof %sum : {c} -> tile<{m}x{n}x{f}>"]),
+            *([f"%bits = bitcast {last} : tile<{m}x{n}x{f}> -> {stored}"] if self.bits else []),
+            f"%done = store_view_tko weak {'%bits' if self.bits else last}, %dV[%x, %y] token = %token : {stored}, "
             f"{view}, tile<i32> -> token",
             *(
                 [

@@ -36,6 +36,7 @@ from tessera_tools.passes.tileaa import (
     views,
 )
 from tessera_tools.passes.tileaa import globals as globals_
+from tessera_tools.passes.tileaa.bits import access_as_numbers
 from tessera_tools.passes.tileaa.globals import global_variable
 from tessera_tools.passes.tileaa.lowering import HANDLERS, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import choose_copy_atoms
@@ -160,6 +161,7 @@ def _function(entry: ct.Entry, target: Target) -> aa.Func:
         attributes=attributes,
         location=entry.location,
     )
+    access_as_numbers(function)
     access_by_bytes(function)
     choose_copy_atoms(function)
     return function

@@ -10,7 +10,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_schedule import OTHER_REGISTERS
-from tessera_tools.passes.tileas.warps import largest_tile
+from tessera_tools.passes.tileas.warps import largest_tile, sums_in_loops
 from tessera_tools.planning.kernel import OCCUPANCY, occupancy_of, unit_of
 from tessera_tools.target import FEWEST_REGISTERS, Target, occupancy
 
@@ -22,7 +22,8 @@ def limit_occupancy(function: nv_tileaa.Func, shared: int, target: Target, conte
         return
     threads = unit_of(function).threads
     multiplies = any(isinstance(op, nv_tileas.Dot) for op in ops)
-    needed = -(-largest_tile(function) // threads) + OTHER_REGISTERS if multiplies else FEWEST_REGISTERS
+    tiles = max(largest_tile(function), sums_in_loops(function)[0])
+    needed = -(-tiles // threads) + OTHER_REGISTERS if multiplies else FEWEST_REGISTERS
     found = occupancy(
         target, threads=threads, registers=min(needed, target.max_registers_per_thread), shared=shared
     )

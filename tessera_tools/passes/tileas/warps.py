@@ -3,7 +3,8 @@
     elementwise     1 → 4 warps, while a thread has 16 bytes of the largest tile: the widest access
                     4 → 16, while a thread would hold more than 32 registers of it
     with products   at most one per piece (16x8 of the accumulator for mma.sync), at most 4;
-                    8 if a thread would hold more than 64 registers of the largest tile
+                    8 if a thread would hold more than 64 registers of the largest tile, or too many of the sums
+                    of a loop
     any             more, while a thread would hold more than `MOST_ELEMENTS` of a tile
 
 Registers have 32 bits; a smaller element counts as one.  Uniform tiles count only in the last line: they take one
@@ -18,8 +19,10 @@ from typing import NamedTuple
 
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.analysis.hints import hint
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.assign_layouts import MOST_ELEMENTS
 from tessera_tools.planning.dot_layouts import piece_of
@@ -35,6 +38,12 @@ TILE_REGISTERS = 32
 """Registers per thread of the largest tile of an elementwise kernel above which more warps are used."""
 ACCUMULATOR_REGISTERS = 64
 """Registers a thread that the largest tile of a kernel with products may take before more warps are used."""
+SUM_REGISTERS = 168
+"""Registers a thread that the sums of a loop may take before more warps are used, which then share rows.  The exchange
+of their maxima and sums costs more than a thread saves, up to where sums spill.  By the clock for sm_80, attention of
+64x128x128 takes 24 µs with 4 warps and 37 with 8; gradients of keys and values in tiles of 64x64x128, 103 and 82."""
+SUMS_OF_ROWS = 96
+"""The same where each warp has rows of its own: attention of 128x64x64 takes 42 µs with 4 warps and 34 with 8."""
 
 
 class Warps(NamedTuple):
@@ -79,6 +88,17 @@ def choose_warps(function: Operation, target: Target, ctas: int = 1) -> Warps:
             warps *= 2
         if warps > few:
             why = _full(registers, few, ACCUMULATOR_REGISTERS)
+        elif warps == FEW_WARPS:
+            sums, rows = sums_in_loops(function)
+            each = sums // ctas // (LANES * warps)
+            most = (
+                SUM_REGISTERS
+                if rows < 2 * warps * piece_of(mma_atom(products[0], target))[0]
+                else SUMS_OF_ROWS
+            )
+            if each > most:
+                why = f"with {warps}, the sums of a loop would need {each} registers per thread, more than {most}"
+                warps *= 2
     else:
         while warps < FEW_WARPS and registers >= VECTOR * LANES * 2 * warps:
             warps *= 2
@@ -108,6 +128,33 @@ def largest_tile(function: Operation) -> int:
         ),
         default=0,
     )
+
+
+def sums_in_loops(function: Operation) -> tuple[int, int]:
+    """(words of 32 bits of the sums in a loop, the fewest rows of its products), of the loop with the most.
+
+    They are the tiles that the loop carries, the largest one that a product starts anew, and half of the second, of
+    which a factor of 16 bits is made, as of the scores of attention.
+    """
+    most = (0, 0)
+    for loop in function.walk():
+        if not isinstance(loop, LoopLike):
+            continue
+        carried = sum(_registers(v.type) for v in loop.iter_args if isinstance(v.type, RankedTensorType))
+        started = [
+            op.res.type
+            for op in loop.loop_body.walk()
+            if isinstance(op, nv_tileaa.Dot | nv_tileas.Dot) and _starts(op)
+        ]
+        if started:
+            *_, second, first = [0, *sorted(map(_registers, started))]
+            most = max(most, (carried + first + second // 2, min(type.shape[-2] for type in started)))
+    return most
+
+
+def _starts(dot: nv_tileaa.Dot | nv_tileas.Dot) -> bool:
+    """Whether the sums of a product start at a constant."""
+    return isinstance(dot.c.defining_op, nv_tileaa.Splat) or constant_value(dot.c) is not None
 
 
 def _full(registers: int, warps: int, most: int) -> str:

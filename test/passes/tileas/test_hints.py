@@ -174,7 +174,12 @@ def test_one_cta_has_the_shared_memory_of_all(gpu: str) -> None:
             "= 3 is followed by 2 CTAs: a thread needs about 112 registers",
         ),
         ("sm_80", Product(occupancy=12), "= 12 is followed by 6 CTAs: a thread needs about 80 registers"),
-        ("sm_80", ATTENTION, "= 4 is followed by 2 CTAs: a CTA takes 65536 bytes of shared memory"),
+        ("sm_80", ATTENTION, "= 4 is followed by 2 CTAs: a thread needs about 113 registers"),
+        (
+            "sm_80",
+            Attention(64, 64, 64, occupancy=4),
+            "= 4 is followed by 2 CTAs: a CTA takes 65536 bytes of shared memory",
+        ),
         (
             "sm_80",
             Product(m=128, n=256, occupancy=2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pipelines.programs_of_attention import Attention
 from slice.test_dots import product_program
 
 from tessera_tools.cli.run import run
@@ -113,3 +114,61 @@ def test_the_command_line_decides(tmp_path: Path) -> None:
     ran = run(["-", "--arg", "x=zeros:f32:1024", "--num-warps=8", f"--save-ptx={ptx}"], text)
     assert ran.exit_code == 0, ran.stderr
     assert ".reqntid 256" in ptx.read_text()
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "width", "count"),
+    [
+        (128, 64, 64, 8),  # 8 warps have 16 rows each
+        (128, 32, 32, 4),
+        (64, 128, 128, 4),  # 8 warps would share rows
+        (64, 64, 64, 4),
+    ],
+)
+def test_sums_of_a_loop(rows: int, keys: int, width: int, count: int) -> None:
+    assert warps(Attention(rows=rows, keys=keys, width=width).text()) == count
+
+
+def test_sums_that_spill() -> None:
+    """The loop carries two tiles of sums, and starts two others: a thread of 4 warps would have 64 + 64 + 32 + 16."""
+    types = {"s": "tile<64x64xf32>", "o": "tile<64x128xf32>", "p": "tile<64x64xf16>", "x": "tile<64x128xf16>"}
+    body = "\n".join(
+        f"%a{i} = {('negf', 'absf')[i]} %x : {types['x']}\n"
+        f"%s{i} = mmaf %a{i}, %xt, %zero : {types['x']}, tile<128x64xf16>, {types['s']}\n"
+        f"%e{i} = exp2 %s{i} : {types['s']}\n"
+        f"%p{i} = ftof %e{i} : {types['s']} -> {types['p']}\n"
+        f"%n{i} = mmaf %p{i}, %x, %c{i} : {types['p']}, {types['x']}, {types['o']}"
+        for i in range(2)
+    )
+    both = f"{types['o']}, {types['o']}"
+    view = "tensor_view<64x128xf32, strides=[128,1]>"
+    stores = "\n".join(
+        f"%t{i} = store_view_tko weak %r#{i}, %v{i}[%at, %at] token = %t : {types['o']}, "
+        f"partition_view<tile=(64x128), {view}>, tile<i32> -> token"
+        for i in range(2)
+    )
+    views = "\n".join(
+        f"%w{i} = make_tensor_view %p{i}p, shape = [64, 128], strides = [128, 1] : {view}\n"
+        f"%v{i} = make_partition_view %w{i} : partition_view<tile=(64x128), {view}>"
+        for i in range(2)
+    )
+    text = f"""entry @k(%p0p: tile<ptr<f32>>, %p1p: tile<ptr<f32>>, %q: tile<ptr<f16>>, %n: tile<i32>) {{
+      %t = make_token : token
+      %at = constant <i32: 0> : tile<i32>
+      %one = constant <i32: 1> : tile<i32>
+      %zero = constant <f32: 0.0> : {types["s"]}
+      %none = constant <f32: 0.0> : {types["o"]}
+      {views}
+      %w = make_tensor_view %q, shape = [%n, 128], strides = [128, 1] : tile<i32> -> tensor_view<?x128xf16, strides=[128,1]>
+      %v = make_partition_view %w : partition_view<tile=(64x128), tensor_view<?x128xf16, strides=[128,1]>>
+      %r:2 = for %i in (%at to %n, step %one) : tile<i32> iter_values(%c0 = %none, %c1 = %none) -> ({both}) {{
+        %x, %l = load_view_tko weak %v[%i, %at] token = %t : partition_view<tile=(64x128), tensor_view<?x128xf16, strides=[128,1]>>, tile<i32> -> {types["x"]}, token
+        %xt = permute %x [1, 0] : {types["x"]} -> tile<128x64xf16>
+        {body}
+        continue %n0, %n1 : {both}
+      }}
+      {stores}
+      return
+    }}
+    """  # noqa: E501
+    assert warps(text) == 8
