@@ -32,8 +32,8 @@ def launch(
     grid: numbers of tile blocks. args: as in cuTile, including constants; arrays are modified in place.
     target: the GPU to compile for, by default sm_80. device, check, options: as for `Kernel[grid]`.
 
-    A kernel is compiled once for each signature and target, and anew if other arguments are one array. Raises the errors
-    of `compile` and `Launcher`.
+    A kernel is compiled once for each signature and target, and anew if other arguments are one array. Raises the
+    errors of `compile` and `Launcher`.
     """
     with plain_errors():
         key = (id(kernel), target, Arguments(kernel, args, must_alias=True).key)
