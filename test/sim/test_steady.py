@@ -5,7 +5,6 @@ Each kernel is timed twice: as it is, and with every lap simulated.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.runtime.timing import Estimate, TimedLaunch
 from tessera_tools.runtime.timing_report import as_data, summary
-from tessera_tools.sim.clock.cuts import Cut, next_number
+from tessera_tools.sim.clock.cuts import Cut
 from tessera_tools.sim.clock.record import Recorder, Step, Trace
 from tessera_tools.sim.clock.steady import Skips, Steady
 
@@ -85,20 +84,6 @@ def test_a_warp_without_a_cut_may_not_have_the_phases_that_others_have_skipped(
     steady.agreed[0].append(cut)
     steady.check([trace], alike=False)
     assert steady.failed == fails
-
-
-def test_a_cut_of_tiles_is_the_next_cut_of_tiles_of_the_cluster() -> None:
-    inner, tiles = (
-        Cut(number=0, at=8, steps=4, laps=1, times=4, phases={}, first={}, kind=0, turns=turns)
-        for turns in (False, True)
-    )
-    agreed = [inner, tiles, inner, inner, inner, tiles]
-    assert next_number([], [], turns=True) == next_number([], [tiles], turns=True) == 0
-    assert next_number([], agreed, turns=True) == 1
-    assert next_number([replace(tiles, number=1)], agreed, turns=True) == 5
-    assert next_number([replace(tiles, number=5)], agreed, turns=True) == 6
-    assert next_number([replace(inner, number=2)], agreed, turns=False) == 3
-    assert next_number([], [inner], turns=True) == 1
 
 
 def without_skips(monkeypatch: pytest.MonkeyPatch) -> None:
