@@ -45,6 +45,13 @@ def test_the_texts_of_stages_are_the_same_when_they_are_made_later(kernel: tt.Ke
     assert dict(later.stages) == dict(kernel.stages)
 
 
+@pytest.mark.parametrize(("keeps", "verifies"), [(True, True), (False, None)])
+def test_ir_that_is_kept_is_verified_after_each_pass(keeps: bool, verifies: bool | None) -> None:
+    made = tt.compile(SCALE, "sm_90a", keep_ir=keeps)
+    assert made._input is not None
+    assert made._input[1].verify_each is verifies
+
+
 def test_a_stage_that_does_not_exist_has_no_text() -> None:
     kernel = tt.compile(SCALE, "sm_90a")
     with pytest.raises(KeyError):

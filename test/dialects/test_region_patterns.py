@@ -181,6 +181,19 @@ PROGRAMS = {
         scf.yield
       }
       return %0 : i32""",
+    "the condition of a while, passed on": """
+      %0 = scf.while : () -> i1 {
+        %1 = func.call @get() : () -> i32
+        %2 = arith.cmpi slt, %1, %x : i32
+        scf.condition(%2) %2 : i1
+      } do {
+      ^bb0(%e: i1):
+        %1 = arith.select %e, %x, %y : i32
+        func.call @do(%1) : (i32) -> ()
+        scf.yield
+      }
+      %3 = arith.select %0, %x, %y : i32
+      return %3 : i32""",
     "blocks of an execute_region": """
       %0 = scf.execute_region -> i32 {
         cf.cond_br %c, ^bb1, ^bb2

@@ -115,6 +115,21 @@ def test_a_changed_compiler_is_another_key(monkeypatch: pytest.MonkeyPatch) -> N
     assert key() != before
 
 
+def test_another_llvm_is_another_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version of llvmlite that is imported, the first on the path, is known without an import of it."""
+    version = tmp_path / "llvmlite" / "_version.py"
+    version.parent.mkdir()
+    version.write_text("__version__ = '1'\n")
+    installed = compile_cache.own_identity()
+    monkeypatch.syspath_prepend(tmp_path)
+    first = compile_cache.own_identity()
+    version.write_text("__version__ = '1.1'\n")
+    second = compile_cache.own_identity()
+    assert len({tuple(one) for one in (installed, first, second)}) == 3
+    monkeypatch.setattr("sys.path", [str(tmp_path / "nothing")])
+    assert compile_cache.own_identity() not in (installed, first, second)
+
+
 def test_line_information_depends_on_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, lines = key(), key(options=replace(OPTIONS, lineinfo=True))
     monkeypatch.chdir(tmp_path)

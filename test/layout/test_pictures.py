@@ -149,6 +149,16 @@ def test_svg_is_well_formed_and_shows_every_cell() -> None:
     assert any('<b> "&' in (text or "") for text in texts)
 
 
+def test_the_label_of_a_cell_is_in_its_middle() -> None:
+    root = ElementTree.fromstring(picture(swizzled((8, 64), 16)).svg())
+    space = "{http://www.w3.org/2000/svg}"
+    for group in root.iter(f"{space}g"):
+        box, label = group.find(f"{space}rect"), group.find(f"{space}text")
+        assert box is not None and label is not None
+        middle = int(box.attrib["x"]) + int(box.attrib["width"]) / 2
+        assert abs(int(label.attrib["x"]) - middle) <= 1
+
+
 def test_a_large_tile_is_cut() -> None:
     shown = picture(blocked((1024, 1024), (1, 8), (4, 8), (4, 1), (1, 0)))
     assert sum(len(cells) for _, cells in shown.rows) <= 4096

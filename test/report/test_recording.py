@@ -229,9 +229,20 @@ def test_the_first_report_of_another_kernel_is_kept_for_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = tt.compile(KERNEL.decode(), "sm_90a")
+    assert kernel._recording is None
     kernel.report(tmp_path / "first.html")
     monkeypatch.setattr(PassManager, "run", lambda *_: pytest.fail("a pass runs"))
     kernel.report(tmp_path / "second.html")
+
+
+def test_a_kernel_without_lines_is_compiled_once_more_for_its_report(tmp_path: Path) -> None:
+    """The report links the lines of stages."""
+    kernel = tt.compile(KERNEL.decode(), "sm_90a", keep_ir=True, lineinfo=False)
+    before = kernel._recording
+    kernel.report(tmp_path / "lines.html")
+    assert before is None
+    assert kernel._recording is not None
+    assert kernel._recording.positions.keys() == {"vector_add"}
 
 
 def test_texts_are_compared_up_to_a_number_of_lines() -> None:

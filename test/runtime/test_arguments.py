@@ -45,6 +45,18 @@ def test_counting_arrays_of_every_type(name: str) -> None:
     assert kind.decode(array)[:2].tolist() == ([1, 2] if name == "f8e8m0" else [0, 1])
 
 
+@pytest.mark.parametrize(
+    ("name", "period"),
+    [
+        *(("i1", 2), ("i8", 128), ("u8", 128), ("f16", 2048), ("bf16", 256), ("f8e4m3", 16), ("f8e5m2", 8)),
+        *((name, 3000) for name in ("i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")),
+    ],
+)
+def test_counting_begins_anew_behind_the_last_number_that_the_type_counts_to(name: str, period: int) -> None:
+    array, kind = made(f"A=arange:{name}:3000")
+    assert kind.decode(array).tolist() == [number % period for number in range(3000)]
+
+
 def test_zeros_and_one_value() -> None:
     assert made("zeros:i16:3")[0].tolist() == [0, 0, 0]
     assert made("full:bf16:2:1.5")[0].tolist() == [0x3FC0, 0x3FC0]

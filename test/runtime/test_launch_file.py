@@ -7,10 +7,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from runtime.ptx import SCALE
 
 from tessera_tools.cli.run import run
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import device
+from tessera_tools.runtime.launch_file import BufferImage, LaunchFile
 
 ARGS = [{"pointer": "A"}, {"i32": 8}, {"f32": 2.0}]
 GOOD: dict[str, Any] = {"entry": "scale", "grid": [1], "buffers": {"A": {"size": 32}}, "args": ARGS}
@@ -104,3 +108,31 @@ def test_a_file_below_the_folder_is_taken(tmp_path: Path) -> None:
     status, said = launch(tmp_path, json.dumps(GOOD | {"buffers": buffers}))
     assert status == 0, said
     assert (tmp_path / "below" / "after").stat().st_size == 32
+
+
+def test_a_pointer_may_point_inside_its_buffer(tmp_path: Path) -> None:
+    """The kernel doubles the eight numbers from the third on."""
+    (tmp_path / "image").write_bytes(np.arange(12, dtype="<f4").tobytes())
+    buffers = {"A": {"file": "image", "out": "after"}}
+    arguments = [{"pointer": "A", "offset": 8}, *ARGS[1:]]
+    status, said = launch(tmp_path, json.dumps({**GOOD, "buffers": buffers, "args": arguments}))
+    assert status == 0, said
+    after = np.frombuffer((tmp_path / "after").read_bytes(), "<f4")
+    assert after.tolist() == [0, 1, *range(4, 20, 2), 10, 11]
+
+
+def linked(at: int) -> LaunchFile:
+    """Byte `at` of the 16 bytes of A contains the address of the second word of B."""
+    images = BufferImage("A", None, 16, None, ((at, "B", 4),)), BufferImage("B", None, 8, None)
+    return LaunchFile("launch.json", buffers={image.name: image for image in images})
+
+
+def test_a_pointer_in_a_buffer_may_point_inside_another() -> None:
+    file = linked(8)
+    made = file.place(device("sim"), file.images())
+    assert made["A"].array().view("<u8").tolist() == [0, made["B"].address + 4]
+
+
+def test_a_pointer_ends_within_its_buffer() -> None:
+    with pytest.raises(DiagnosticError, match="found a pointer at byte 9 of 16, expected 8 bytes inside"):
+        linked(9).images()

@@ -29,6 +29,19 @@ def test_the_roof_rises_with_the_bandwidth_and_ends_at_the_rate_of_the_units(pro
     assert max(reached) < rows[0].index("─")
 
 
+def test_the_roof_reaches_eight_times_as_far_as_its_ridge_and_the_kernel(product: Estimate) -> None:
+    under = roofline(product)
+    assert under is not None
+    ends = sorted((under.intensity, under.compute / under.memory))
+    axis = roof_chart(product)[-1].partition("└")[2].split()
+    assert axis[:2] == [f"{ends[0] / 8:.3g}", f"{ends[1] * 8:.3g}"]
+
+
+def test_instructions_that_were_all_executed_are_not_counted(product: Estimate) -> None:
+    assert product.executed == product.instructions
+    assert not any("instructions were executed" in line for line in summary(product))
+
+
 def test_the_summary_has_the_rates_and_their_part_of_the_peaks(product: Estimate) -> None:
     (line,) = (line for line in summary(product) if "TFLOP/s" in line and "GB/s of DRAM" in line)
     found = re.search(

@@ -87,6 +87,19 @@ def test_a_load_stays_behind_the_store_before_it() -> None:
     assert found == [["ld"], ["st"], ["ld"], ["add"]]
 
 
+def test_instructions_that_wait_for_others_join_those_that_wait_as_long() -> None:
+    """Four loads wait for the stores, and four others for their addresses."""
+    found = steps_of(
+        unrolled(
+            "st.global.u32 [%rd0+{k}], %r{n};",
+            "add.s64 %rd{m}, %rd0, {k};",
+            "ld.global.u32 %r{m}, [%rd0+{k}];",
+            "ld.global.u32 %r1{n}, [%rd{m}+{k}];",
+        )
+    )
+    assert ["ld"] * 8 in found
+
+
 def test_stores_to_one_address_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     body = (
         FAR

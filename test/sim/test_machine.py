@@ -188,6 +188,23 @@ def test_an_access_outside_an_allocation_is_found_and_harms_nothing() -> None:
     assert not out.any()
 
 
+@pytest.mark.parametrize("words", [3, 4, 6])
+@pytest.mark.parametrize("access", ["ld.global.u32 %r1, [{}];", "st.global.u32 [{}], %r0;"])
+def test_an_allocation_that_was_accessed_ends_with_its_last_word(access: str, words: int) -> None:
+    for place in range(4 * words, 8 * words + 4, 4):
+        body = f"  mov.u32 %r0, 5; st.global.u32 [%rd0], %r0; {access.format(f'%rd0+{place}')}"
+        result, (out,) = run(kernel(body), np.zeros(words, np.uint32), block=(1,))
+        assert result.findings.kinds() == {"out-of-bounds"}
+        assert out.tolist() == [5] + [0] * (words - 1)
+
+
+@pytest.mark.parametrize("access", ["ld.shared.u32 %r1, [tile+12];", "st.shared.u32 [tile+12], 5;"])
+def test_shared_memory_ends_with_its_last_word(access: str) -> None:
+    body = f"st.shared.u32 [tile+8], 5; {access}"
+    result, _ = run(kernel(body, 0, ".shared .align 4 .b8 tile[12];"), block=(1,))
+    assert result.findings.kinds() == {"out-of-bounds"}
+
+
 def test_a_misaligned_access_is_found() -> None:
     result, _ = run(kernel("  ld.global.u32 %r0, [%rd0+2];"), np.zeros(16, np.uint32), block=(1,))
     assert result.findings.kinds() == {"misaligned"}

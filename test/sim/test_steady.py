@@ -5,7 +5,6 @@ Each kernel is timed twice: as it is, and with every lap simulated.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,8 +16,8 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.runtime.timing import Estimate, TimedLaunch
 from tessera_tools.runtime.timing_report import as_data, summary
-from tessera_tools.sim.clock.cuts import Cut, next_number
-from tessera_tools.sim.clock.record import Recorder, Trace
+from tessera_tools.sim.clock.cuts import Cut
+from tessera_tools.sim.clock.record import Recorder, Step, Trace
 from tessera_tools.sim.clock.steady import Skips, Steady
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,18 +70,20 @@ def test_clusters_that_should_be_alike_skip_the_same_laps(second: int, fails: bo
     assert steady.failed == fails
 
 
-def test_a_cut_of_tiles_is_the_next_cut_of_tiles_of_the_cluster() -> None:
-    inner, tiles = (
-        Cut(number=0, at=8, steps=4, laps=1, times=4, phases={}, first={}, kind=0, turns=turns)
-        for turns in (False, True)
-    )
-    agreed = [inner, tiles, inner, inner, inner, tiles]
-    assert next_number([], [], turns=True) == next_number([], [tiles], turns=True) == 0
-    assert next_number([], agreed, turns=True) == 1
-    assert next_number([replace(tiles, number=1)], agreed, turns=True) == 5
-    assert next_number([replace(tiles, number=5)], agreed, turns=True) == 6
-    assert next_number([replace(inner, number=2)], agreed, turns=False) == 3
-    assert next_number([], [inner], turns=True) == 1
+@pytest.mark.parametrize(("phase", "fails"), [(6, False), (7, True)])
+def test_a_warp_without_a_cut_may_not_have_the_phases_that_others_have_skipped(
+    phase: int, fails: bool
+) -> None:
+    """The other warps have skipped phases of a barrier from the seventh on."""
+    trace, step = Trace(cta=0, cluster=0, warp=1), Step(pc=3)
+    step.waits = ("mbarrier", 0, 64, phase)
+    trace.steps.append(step)
+    steady = Steady(SimpleNamespace(instructions=[]), (), Skips())  # type: ignore[arg-type]
+    place = ("mbarrier", 0, 64)
+    cut = Cut(number=0, at=8, steps=4, laps=1, times=4, phases={place: 1}, first={place: 7}, kind=0)
+    steady.agreed[0].append(cut)
+    steady.check([trace], alike=False)
+    assert steady.failed == fails
 
 
 def without_skips(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +177,17 @@ def test_laps_that_do_other_work_are_not_counted_as_those_before(
     found = time_of(code, 800)
     without_skips(monkeypatch)
     assert found.cycles == pytest.approx(time_of(code, 800).cycles, rel=0.03)
+
+
+def test_another_steady_state_of_a_loop_is_extrapolated_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"""L:
+  setp.lt.u32 %p1, %r2, 250;
+  @%p1 bra NEXT;
+  ex2.approx.ftz.f32 %f0, %f0;
+NEXT:
+{LAP.format(head="L")}"""
+    found = check(monkeypatch, lambda: time_of(code, 500))
+    assert found.executed < 0.3 * found.instructions
 
 
 def test_a_stage_that_wraps_around_has_a_period(monkeypatch: pytest.MonkeyPatch) -> None:

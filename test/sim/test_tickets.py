@@ -21,6 +21,14 @@ def test_clusters_count_in_turn() -> None:
     assert [counted(tickets, cluster) for cluster in (1, 3, 1)] == [7 + 2 * 1, 7 + 2 * 3, 7 + 2 * (4 + 1)]
 
 
+def test_a_counter_of_different_steps_gives_no_tickets() -> None:
+    tickets = Tickets(clusters=4)
+    counted(tickets, 0)
+    assert tickets.first == {COUNTER: (7, 2)}
+    counted(tickets, 0, amount=3)
+    assert tickets.first == {COUNTER: (7, 0)}
+
+
 def test_additions_in_laps_that_are_skipped_count() -> None:
     tickets = Tickets(clusters=4)
     counted(tickets, 1)

@@ -94,13 +94,11 @@ def below(a: Value, b: Int, to: Lowering) -> Value:
     return to.emit(arith.CmpI.of("ult", a, as_value(b, a.type, to))).result
 
 
-def rest(extent: Int, place: Int, limit: int, to: Lowering) -> Int:
+def rest(extent: Int, place: Value, limit: int, to: Lowering) -> Value:
     """The number of the `limit` elements from `place` that are below `extent`, as an unsigned i32 (or more than
     `limit`); 0 if there are none."""
-    if isinstance(extent, int) and isinstance(place, int):
-        return min(max(extent - place, 0), limit)
     type = I32 if max(most(extent, to), most(place, to)) <= LARGEST_UNSIGNED else I64
-    end, start = as_value(extent, type, to), as_value(place, type, to)
+    end, start = as_value(extent, type, to), resized(place, type, to)
     # max(start, extent) - start is 0 if the start is beyond the end.
     left = to.emit(arith.SubI(to.emit(arith.MaxUI(end, start)).result, start)).result
     if type is I32:

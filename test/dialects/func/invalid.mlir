@@ -7,6 +7,13 @@ func.func @result_count() -> i32 {
 
 // -----
 
+func.func @too_many_results(%a: i32) -> i32 {
+  // expected-error @below {{'func.return' op has 2 operands, but enclosing function (@too_many_results) returns 1}}
+  return %a, %a : i32, i32
+}
+
+// -----
+
 func.func @result_type(%a: f32) -> i32 {
   // expected-error @below {{type of return operand 0 ('f32') doesn't match function result type ('i32') in function @result_type}}
   return %a : f32

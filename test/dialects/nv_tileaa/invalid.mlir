@@ -184,6 +184,46 @@ func.func @joined_tiles_of_another_shape(%x: tensor<4x8xf32>) {
 
 // -----
 
+func.func @joined_with_a_wider_tile(%x: tensor<4x8xf32>, %y: tensor<4x16xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x16xf32> along axis 0 into tensor<8x8xf32>}}
+  %0 = nv_tileaa.cat %x, %y axis = 0 : tensor<4x8xf32>, tensor<4x16xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @joined_with_a_narrower_tile(%x: tensor<4x8xf32>, %y: tensor<4x4xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x4xf32> along axis 0 into tensor<8x8xf32>}}
+  %0 = nv_tileaa.cat %x, %y axis = 0 : tensor<4x8xf32>, tensor<4x4xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @joined_with_a_tile_of_other_elements(%x: tensor<4x8xf32>, %y: tensor<4x8xf16>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x8xf16> along axis 0 into tensor<8x8xf32>}}
+  %0 = nv_tileaa.cat %x, %y axis = 0 : tensor<4x8xf32>, tensor<4x8xf16> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @joined_before_the_first_axis(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x8xf32> along axis -1 into tensor<4x16xf32>}}
+  %0 = nv_tileaa.cat %x, %x axis = -1 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @joined_to_a_tile_of_another_rank(%x: tensor<4x8xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4xf32> along axis 0 into tensor<8x8xf32>}}
+  %0 = nv_tileaa.cat %x, %y axis = 0 : tensor<4x8xf32>, tensor<4xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
 func.func @a_cluster_of_no_ctas() {
   // expected-error @below {{cluster must be three positive extents, got [2, 0, 1]}}
   %0 = arith.constant {a = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 0, 1]>} 0 : i32

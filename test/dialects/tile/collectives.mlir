@@ -1,8 +1,8 @@
 // RUN: tessera-opt %s | tessera-opt | filecheck %s
 // RUN: tessera-opt %s --mlir-print-op-generic | tessera-opt | filecheck %s
 
-// CHECK: module attributes {tile.mesh = #tile.mesh<data = 2, x = 4>}
-module attributes {tile.mesh = #tile.mesh<data = 2, x = 4>} {
+// CHECK: module attributes {tile.mesh = #tile.mesh<data = 2, x = 4, one = 1>}
+module attributes {tile.mesh = #tile.mesh<data = 2, x = 4, one = 1>} {
   func.func @kernel(%A: memref<?x?xf16> {tile.dimensions = ["m", "_"]}, %D: memref<?x?xf16> {tile.dimensions = ["m", "n"]})
       attributes {tessera.kernel} {
     return

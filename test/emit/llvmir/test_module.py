@@ -228,6 +228,11 @@ def test_values_used_before_their_block_stands_in_the_text():
             "<4 x float> splat (float 2.000000e+00)",
         ),
         ('llvm.mlir.constant("a\\00") : !llvm.array<2 x i8>', '[2 x i8] c"a\\00"'),
+        ("llvm.mlir.constant([1 : i32, 2 : i8]) : !llvm.struct<(i32, i8)>", "{ i32, i8 } { i32 1, i8 2 }"),
+        (
+            "llvm.mlir.constant([1 : i32, 2 : i8]) : !llvm.struct<packed (i32, i8)>",
+            "<{ i32, i8 }> <{ i32 1, i8 2 }>",
+        ),
         ("llvm.mlir.zero : !llvm.ptr<3>", "ptr addrspace(3) null"),
         ("llvm.mlir.poison : f32", "float poison"),
     ],

@@ -6,6 +6,8 @@
 // CHECK-NOT: @dead
 // CHECK: @live
 // CHECK-NOT: @dead
+// CHECK: @listed
+// CHECK: @nested
 // CHECK: @public
 // CHECK-NOT: @only_by_dead
 // CHECK-NOT: @dead_user
@@ -15,7 +17,9 @@
 // CHECK-NOT: module @hidden
 func.func private @dead()
 func.func private @live()
-func.func @public() {
+func.func private @listed()
+func.func private @nested()
+func.func @public() attributes {test.list = [1, @listed], test.entries = {one = {two = [[@nested]]}}} {
   call @live() : () -> ()
   return
 }

@@ -37,6 +37,37 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
+  // So is every operation but an exchange, and none that acquires.
+  // CHECK-LABEL: llvm.func @each_forgotten
+  // CHECK: red.relaxed.gpu.global.and.b32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.or.b32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.xor.b32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.add.u32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.max.s32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.min.s32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.max.u32 [$0], $1;"
+  // CHECK: red.relaxed.gpu.global.min.u32 [$0], $1;"
+  // CHECK: atom.relaxed.gpu.global.exch.b32
+  // CHECK: atom.acquire.gpu.global.add.u32
+  // CHECK: atom.acq_rel.gpu.global.add.u32
+  // CHECK: red.release.gpu.global.add.u32
+  nv_tileaa.func @each_forgotten(%a: !llvm.ptr<1>, %v: i32) attributes {nv_tileaa.kernel_spec = #spec} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %r0, %u0 = nv_tileaa.atomic_rmw and relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r1, %u1 = nv_tileaa.atomic_rmw or relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r2, %u2 = nv_tileaa.atomic_rmw xor relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r3, %u3 = nv_tileaa.atomic_rmw add relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r4, %u4 = nv_tileaa.atomic_rmw max relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r5, %u5 = nv_tileaa.atomic_rmw min relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r6, %u6 = nv_tileaa.atomic_rmw umax relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r7, %u7 = nv_tileaa.atomic_rmw umin relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r8, %u8 = nv_tileaa.atomic_rmw xchg relaxed gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r9, %u9 = nv_tileaa.atomic_rmw add acquire gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r10, %u10 = nv_tileaa.atomic_rmw add acq_rel gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    %r11, %u11 = nv_tileaa.atomic_rmw add release gpu %a, %v, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+
   // Lanes 0 to 7 do it and tell the others, who hold the same elements.
   // CHECK-LABEL: llvm.func @by_lanes
   // CHECK: %[[FIRST:.+]] = llvm.icmp "eq" %{{.+}}, %{{.+}} : i32

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.llvm.tensor_fences import TensorFences, tensor_fences
@@ -78,31 +80,39 @@ func.func @kernel(%t: !tile, %n: i32, %one: i32, %slot: i32) {{
     assert [op in found.before for op in loads] == [False, True]
 
 
-def test_an_acquire_of_the_iteration_before_orders_no_later_sums() -> None:
-    """The consumer takes the sums of the iteration before, and only then acquires the stage whose release came with
-    them: the fence behind its wait for the stage of `s` is too early for these sums."""
-    given = """
+GIVEN = """
     %free = nv_tileas.async.pipeline.producer_acquire %f, slot %slot phase %slot : !written
     %given = nv_tileas.async.pipeline.producer_write %free, slot %slot {
       nv_tileas.async.pipeline.yield
     }
     nv_tileas.async.pipeline.producer_commit %given
 """
-    _, found = fences(f"""
+ARRIVALS = """
+      nv_tileas.async.pipeline.consumer_release %full products
+      nv_tileas.async.pipeline.producer_commit %free
+"""
+
+
+def loads_with_fences(body: str, *, before: str = "", arrivals: str = ARRIVALS, stages: int = 1) -> list[str]:
+    """The pipelines of the loads that have a fence before them, of an agent with a loop.
+
+    The agent takes sums of products from %d#1 by the pipeline `o`, and what threads store to %d#0 by `s`, and fills the
+    `stages` of `f` for the products.
+    """
+    function, found = fences(f"""
 !half = !nv_tileas.tmem<1x64x8xf32, #half>
 func.func @kernel(%t: !tile, %a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %add: i1, %n: i32,
                   %slot: i32) {{
   %d:2 = nv_tileas.alloc_tmem : !buffer, !half
   %s = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1 : !nv_tileas.pipeline_token
-  %f = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1 : !nv_tileas.pipeline_token
+  %f = nv_tileas.async.pipeline.create_pipeline stages = {stages}, producers = 4, consumers = 1 : !nv_tileas.pipeline_token
   %o = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   nv_tileas.async.pipeline.agent_switch num_warps = [1, 4, 4] warp_id = [0, 4, 8] {{
     scf.for %k = %n to %n step %n : i32 {{
       %full = nv_tileas.async.pipeline.consumer_wait %f, slot %slot phase %slot, 0 : !read
       %free = nv_tileas.async.pipeline.producer_acquire %o, slot %slot phase %slot : !written
       nv_tileas.async.umma %a, %b, %d#1, slot %slot accumulate %add {{atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>}} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x8xf16>, !half
-      nv_tileas.async.pipeline.consumer_release %full products
-      nv_tileas.async.pipeline.producer_commit %free
+      {arrivals}
     }}
     nv_tileas.async.pipeline.yield
   }}, {{
@@ -113,14 +123,9 @@ func.func @kernel(%t: !tile, %a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.sm
     nv_tileas.async.pipeline.yield
   }}, {{
     %si = nv_tileas.async.pipeline.create_iterator %s : !iter
-    {given}
+    {before}
     scf.for %k = %n to %n step %n : i32 {{
-      {awaited("s")}
-      %x = nv_tileas.tmem_load %d#0, slot %slot : !buffer -> !tile
-      %sums = nv_tileas.async.pipeline.consumer_wait %o, slot %slot phase %slot, 0 deferred : !read
-      %y = nv_tileas.tmem_load %d#1, slot %slot : !half -> tensor<64x8xf32>
-      nv_tileas.async.pipeline.consumer_release %sums
-      {given.replace("free", "later").replace("given", "more")}
+      {body}
     }}
     nv_tileas.async.pipeline.yield
   }}
@@ -128,4 +133,46 @@ func.func @kernel(%t: !tile, %a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.sm
   return
 }}
 """)
-    assert len([op for op in found.before if op.name.endswith("tmem_load")]) == 2
+    *_, stored, sums = [op for op in function.walk() if op.name.endswith("tmem_load")]
+    return [pipeline for pipeline, load in (("s", stored), ("o", sums)) if load in found.before]
+
+
+STORED = f"""
+      {awaited("s")}
+      %x = nv_tileas.tmem_load %d#0, slot %slot : !buffer -> !tile
+"""
+SUMS = """
+      %sums = nv_tileas.async.pipeline.consumer_wait %o, slot %slot phase %slot, 0 deferred : !read
+      %y = nv_tileas.tmem_load %d#1, slot %slot : !half -> tensor<64x8xf32>
+      nv_tileas.async.pipeline.consumer_release %sums
+"""
+
+
+def test_an_acquire_of_the_iteration_before_orders_no_later_sums() -> None:
+    """The consumer takes the sums of the iteration before, and only then acquires the stage whose release came with
+    them: the fence behind its wait for the stage of `s` is too early for these sums."""
+    later = GIVEN.replace("free", "later").replace("given", "more")
+    assert loads_with_fences(STORED + SUMS + later, before=GIVEN) == ["s", "o"]
+
+
+@pytest.mark.parametrize("arrivals", [ARRIVALS, "\n".join(reversed(ARRIVALS.splitlines()))])
+def test_a_fence_behind_the_acquire_of_a_stage_orders_the_sums_that_came_with_its_release(
+    arrivals: str,
+) -> None:
+    """Whichever of the two arrivals comes first."""
+    assert loads_with_fences(GIVEN + STORED + SUMS, arrivals=arrivals) == ["s"]
+
+
+def test_a_stage_of_several_may_have_been_released_long_ago() -> None:
+    assert loads_with_fences(GIVEN + STORED + SUMS, stages=2) == ["s", "o"]
+
+
+def test_sums_that_are_awaited_at_once_have_a_fence() -> None:
+    """They are those of this iteration's products."""
+    assert loads_with_fences(GIVEN + STORED + SUMS.replace(" deferred", "")) == ["s", "o"]
+
+
+def test_arrivals_with_an_access_between_them_are_not_together() -> None:
+    release, commit = ARRIVALS.strip().splitlines()
+    copy = "%z = nv_tileas.tmem_load %d#1, slot %slot : !half -> tensor<64x8xf32>"
+    assert loads_with_fences(GIVEN + STORED + SUMS, arrivals="\n".join((release, copy, commit))) == ["s", "o"]

@@ -416,3 +416,65 @@ func.func @parameters(%v: f32, %i: index, %j: index, %p: memref<128xf32, 3>, %q:
   tile.store_shared %v, %q[%i] : memref<128xf32, 3>
   return
 }
+
+// The program's own barrier is for both loads; a barrier as late as possible would need another one behind the branch.
+// CHECK-LABEL: @before_a_branch(
+// CHECK: tile.barrier
+// CHECK-NEXT: scf.if
+// CHECK-NOT: tile.barrier
+// CHECK: return
+func.func @before_a_branch(%v: f32, %i: index, %j: index, %some: i1) -> f32 attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  %t = tile.alloc_shared : memref<128xf32, 3>
+  tile.store_shared %v, %s[%i] : memref<128xf32, 3>
+  tile.barrier
+  scf.if %some {
+    %w = tile.load_shared %s[%j] : memref<128xf32, 3>
+    tile.store_shared %w, %t[%i] : memref<128xf32, 3>
+  }
+  %x = tile.load_shared %s[%j] : memref<128xf32, 3>
+  return %x : f32
+}
+
+// For one load, the barrier in the branch is as good, and the later one is used.
+// CHECK-LABEL: @in_a_branch(
+// CHECK-NOT: tile.barrier
+// CHECK: scf.if
+// CHECK-NEXT: tile.barrier
+// CHECK-NOT: tile.barrier
+func.func @in_a_branch(%v: f32, %i: index, %j: index, %some: i1) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  %t = tile.alloc_shared : memref<128xf32, 3>
+  tile.store_shared %v, %s[%i] : memref<128xf32, 3>
+  tile.barrier
+  scf.if %some {
+    %w = tile.load_shared %s[%j] : memref<128xf32, 3>
+    tile.store_shared %w, %t[%i] : memref<128xf32, 3>
+  }
+  return
+}
+
+// A missing wait stands before the program's own barrier: behind it, it would need another one.
+// CHECK-LABEL: @waits_before_a_branch(
+// CHECK: tile.cp_wait_group 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: scf.if
+// CHECK-NOT: tile.barrier
+// CHECK: return
+func.func @waits_before_a_branch(%v: f32, %i: index, %j: index, %some: i1, %a: memref<128xf32>) -> f32 attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  %t = tile.alloc_shared : memref<128xf32, 3>
+  %u = tile.alloc_shared : memref<128xf32, 3>
+  tile.cp_async %a, %u : memref<128xf32>, memref<128xf32, 3>
+  tile.cp_commit_group
+  tile.store_shared %v, %s[%i] : memref<128xf32, 3>
+  tile.barrier
+  scf.if %some {
+    %w = tile.load_shared %s[%j] : memref<128xf32, 3>
+    tile.store_shared %w, %t[%i] : memref<128xf32, 3>
+  }
+  %x = tile.load_shared %s[%j] : memref<128xf32, 3>
+  %y = tile.load_shared %u[%j] : memref<128xf32, 3>
+  %z = arith.addf %x, %y : f32
+  return %z : f32
+}

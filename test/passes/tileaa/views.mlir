@@ -40,6 +40,42 @@ entry @scattered(%p: tile<ptr<f32>>, %m: tile<i32>, %j: tile<i32>, %x: tile<f32>
   return
 }
 
+// Rows are compared in 64 bits where a tensor has more of them than 32 bits count.
+// CHECK-LABEL: nv_tileaa.func @gathered_from_many(
+entry @gathered_from_many(%p: tile<ptr<f32>>, %rows: tile<i32>, %j: tile<i32>) {
+  %v = make_tensor_view %p, shape = [4294967296, 16], strides = [16, 1] : tensor_view<4294967296x16xf32, strides=[16,1]>
+  %g = make_gather_scatter_view %v : gather_scatter_view<tile=(4x16), tensor_view<4294967296x16xf32, strides=[16,1]>, sparse_dim=0>
+  %one = reshape %rows : tile<i32> -> tile<1xi32>
+  %all = broadcast %one : tile<1xi32> -> tile<4xi32>
+  // CHECK: arith.cmpi ult, %{{.*}}, %{{.*}} : tensor<4xi64>
+  %t, %k = load_view_tko weak %g[%all, %j] : gather_scatter_view<tile=(4x16), tensor_view<4294967296x16xf32, strides=[16,1]>, sparse_dim=0>, tile<4xi32>, tile<i32> -> tile<4x16xf32>, token
+  return
+}
+
+// They are compared in 32 bits where these count all of them.
+// CHECK-LABEL: nv_tileaa.func @gathered_from_fewer(
+entry @gathered_from_fewer(%p: tile<ptr<f32>>, %rows: tile<i32>, %j: tile<i32>) {
+  %v = make_tensor_view %p, shape = [4294967295, 16], strides = [16, 1] : tensor_view<4294967295x16xf32, strides=[16,1]>
+  %g = make_gather_scatter_view %v : gather_scatter_view<tile=(4x16), tensor_view<4294967295x16xf32, strides=[16,1]>, sparse_dim=0>
+  %one = reshape %rows : tile<i32> -> tile<1xi32>
+  %all = broadcast %one : tile<1xi32> -> tile<4xi32>
+  // CHECK: arith.cmpi ult, %{{.*}}, %{{.*}} : tensor<4xi32>
+  %t, %k = load_view_tko weak %g[%all, %j] : gather_scatter_view<tile=(4x16), tensor_view<4294967295x16xf32, strides=[16,1]>, sparse_dim=0>, tile<4xi32>, tile<i32> -> tile<4x16xf32>, token
+  return
+}
+
+// So are those of a small tensor.
+// CHECK-LABEL: nv_tileaa.func @gathered_from_few(
+entry @gathered_from_few(%p: tile<ptr<f32>>, %rows: tile<i32>, %j: tile<i32>) {
+  %v = make_tensor_view %p, shape = [60, 16], strides = [16, 1] : tensor_view<60x16xf32, strides=[16,1]>
+  %g = make_gather_scatter_view %v : gather_scatter_view<tile=(4x16), tensor_view<60x16xf32, strides=[16,1]>, sparse_dim=0>
+  %one = reshape %rows : tile<i32> -> tile<1xi32>
+  %all = broadcast %one : tile<1xi32> -> tile<4xi32>
+  // CHECK: arith.cmpi ult, %{{.*}}, %{{.*}} : tensor<4xi32>
+  %t, %k = load_view_tko weak %g[%all, %j] : gather_scatter_view<tile=(4x16), tensor_view<60x16xf32, strides=[16,1]>, sparse_dim=0>, tile<4xi32>, tile<i32> -> tile<4x16xf32>, token
+  return
+}
+
 // Tiles 24 elements apart, all of which are inside.
 // CHECK-LABEL: nv_tileaa.func @strided(
 // CHECK-SAME: %[[P:.*]]: !llvm.ptr<1>, %[[N:.*]]: i32, %[[I:.*]]: i32)

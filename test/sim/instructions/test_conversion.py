@@ -239,6 +239,18 @@ def test_relu_and_sat() -> None:
     assert evaluate("cvt.sat.f32.f32 %d0, %a;", "f4", x).tolist() == [0, 0.5, 1, 0]
 
 
+@pytest.mark.parametrize("modifier", ["relu", "sat"])
+def test_relu_and_sat_clamp_what_is_just_below_zero_to_positive_zero(modifier: str) -> None:
+    x = np.array([-0.5, -0.0, 0.5], np.float32)
+    assert evaluate(f"cvt.rn.{modifier}.f16.f32 %d0, %a;", "u2", x).tolist() == [0, 0, 0x3800]
+
+
+def test_relu_clamps_both_elements_of_a_pair() -> None:
+    x, y = np.array([-0.5, 2], np.float32), np.array([1, -0.25], np.float32)
+    found = evaluate("cvt.rn.relu.bf16x2.f32 %d0, %a, %b;", "u4", x, y)
+    assert [hex(v) for v in found] == ["0x3f80", "0x40000000"]
+
+
 def test_ftz_flushes_f32_on_either_side() -> None:
     x = np.array([1e-40, -1e-40], np.float32)
     assert evaluate("cvt.ftz.f64.f32 %d0, %a;", "u8", x).tolist() == [0, 1 << 63]

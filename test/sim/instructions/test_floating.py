@@ -137,9 +137,12 @@ def test_packed_arithmetic_works_on_each_element(name: str) -> None:
 
 
 def test_relu_clamps_negative_results() -> None:
-    x = np.array([1, -1, np.nan], np.float16)
-    found = evaluate("fma.rn.relu.f16 %d0, %a, %a, %b;", "u2", x, np.array([1, -5, 0], np.float16))
-    assert [hex(v) for v in found] == ["0x4000", "0x0", "0x7fff"]
+    """Also those just below zero; a negative zero becomes a positive one."""
+    x = np.array([1, -1, 0.5, -0.0, np.nan], np.float16)
+    y = np.array([1, 1, 0.5, 1, 1], np.float16)
+    z = np.array([1, -4, -0.5, -0.0, 0], np.float16)
+    found = evaluate("fma.rn.relu.f16 %d0, %a, %b, %c;", "u2", x, y, z)
+    assert [hex(v) for v in found] == ["0x4000", "0x0", "0x0", "0x0", "0x7fff"]
 
 
 @pytest.mark.parametrize("form", FORMATS.values(), ids=lambda f: f.name)

@@ -14,6 +14,7 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.layout import atoms
 from tessera_tools.sim import fragments
 from tessera_tools.sim.instructions.mma import extents
+from tessera_tools.sim.instructions.mma_runs import Run
 from tessera_tools.sim.products import fma_chain, multiply_accumulate
 
 DTYPES: dict[str, tuple[Any, Any]] = {
@@ -280,3 +281,41 @@ def test_half_a_warp_cannot_multiply():
     zeros = np.zeros((16, 8), np.uint16), np.zeros((8, 8), np.uint16), np.zeros((16, 8), np.float32)
     _, result = multiply(head, "m16n8k8", *zeros, kinds, block=(16,))
     assert result.findings.kinds() == {"illegal"}
+
+
+def mma(d: int, a: int, b: int, c: int) -> str:
+    """A product of the registers from %r`d` = %r`a` · %r`b` + %r`c` on."""
+    parts = f"{{%r{d}, %r{d + 1}}}, {{%r{a}, %r{a + 1}}}, {{%r{b}}}, {{%r{c}, %r{c + 1}}}"
+    return f"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {parts};"
+
+
+@pytest.mark.parametrize(
+    ("body", "runs"),
+    [
+        (mma(0, 4, 6, 8) + mma(2, 4, 7, 8) + mma(10, 4, 7, 8), [3]),
+        (mma(0, 4, 6, 8) + mma(2, 0, 6, 8), []),
+        (mma(0, 4, 6, 8) + mma(2, 4, 1, 8), []),
+        (mma(0, 4, 6, 8) + mma(0, 4, 6, 0), []),
+        (mma(0, 4, 6, 8) + "L: " + mma(2, 4, 6, 8), []),
+        (mma(0, 4, 6, 8) + "mov.u32 %r12, 0;" + mma(2, 4, 6, 8), []),
+        (mma(0, 4, 6, 8) + "@%p0 " + mma(2, 4, 6, 8), []),
+        (mma(0, 4, 6, 8) + mma(2, 4, 6, 8) + "wgmma.fence.sync.aligned;", []),
+        (mma(0, 4, 6, 8) + mma(1, 4, 6, 8), []),
+    ],
+)
+def test_mmas_that_need_nothing_of_each_other_are_computed_at_once(
+    monkeypatch: pytest.MonkeyPatch, body: str, runs: list[int]
+) -> None:
+    """They follow each other, no code jumps between them, and no wgmma is watched."""
+    found: list[int] = []
+    execute = Run.execute
+
+    def watched(self: Run, registers: Any) -> int:
+        found.append(len(self))
+        return execute(self, registers)
+
+    monkeypatch.setattr(Run, "execute", watched)
+    clear = "setp.ne.u32 %p0, 0, 0;" + "".join(f"mov.u32 %r{n}, 0;" for n in range(13))
+    result, _ = run(kernel(clear + body, 0))
+    assert found == runs
+    assert result.instructions == body.count(";") + 13 + 2
