@@ -1,6 +1,6 @@
-"""What a launch says of the parameters of the kernel that it compiles: their names, and which are equal.
+"""The names of a kernel's parameters, and which of them are equal, as the arguments of a launch tell.
 
-Arguments ──`Parameters`──▶ `described`: the entry of the module has these names, and reads one of equal parameters
+Arguments ──`Parameters`──▶ `describe`: the entry of the module has these names, and reads one of equal parameters
 """
 
 from __future__ import annotations

@@ -138,3 +138,64 @@ def test_a_counted_loop_has_the_iterations_of_the_loop(loop: Loop) -> None:
         assert (loop.wrapped(int(out[0])), int(out[1])) == expected, (first, lower, upper)
         done += 1
     assert done
+
+
+@pytest.mark.parametrize("lower", [None, "greater_than"])
+def test_a_counter_that_would_be_in_the_range_again_is_reported(lower: str | None) -> None:
+    out = np.zeros(2, np.int32)
+    with pytest.raises(tt.FindingsError, match="the counter of a loop wraps around"):
+        compiled(Loop("less_than", lower, 7, True, False))[1](out, 2**31 - 5, -(2**31), 2**31 - 1)
+
+
+IN_A_LOOP = """cuda_tile.module @m {
+  entry @count(%out: tile<ptr<i64>>, %n: tile<i64>, %limit: tile<i64>, %m: tile<i64>) {
+    %zero = constant <i64: 0> : tile<i64>
+    %one = constant <i64: 1> : tile<i64>
+    %three = constant <i64: 3> : tile<i64>
+    %blocks, %y, %z = get_num_tile_blocks : tile<i32>
+    %step = exti %blocks signed : tile<i32> -> tile<i64>
+    %end:2 = loop iter_values(%o = %zero, %s = %one) : tile<i64>, tile<i64> -> tile<i64>, tile<i64> {
+      %next = muli %s, %three : tile<i64>
+      %more = cmpi less_than %o, %m, signed : tile<i64> -> tile<i1>
+      if %more {
+      } else {
+        break %o, %s : tile<i64>, tile<i64>
+      }
+      %active = cmpi less_than %o, %limit, signed : tile<i64> -> tile<i1>
+      %count = loop iter_values(%i = %zero, %c = %next) : tile<i64>, tile<i64> -> tile<i64> {
+        %below = cmpi less_than %i, %n, signed : tile<i64> -> tile<i1>
+        %both = andi %active, %below : tile<i1>
+        if %both {
+        } else {
+          break %c : tile<i64>
+        }
+        %d = addi %c, %one : tile<i64>
+        %j = addi %i, %step : tile<i64>
+        continue %j, %d : tile<i64>, tile<i64>
+      }
+      %p = addi %o, %one : tile<i64>
+      continue %p, %count : tile<i64>, tile<i64>
+    }
+    %t0 = make_token : token
+    %t1 = store_ptr_tko weak %out, %end#1 token = %t0 : tile<ptr<i64>>, tile<i64> -> token
+    return
+  }
+}
+"""
+
+
+def test_a_loop_may_ask_for_the_counter_of_another_one() -> None:
+    """Both are counted: the condition of the inner one holds for all of its iterations, or for none."""
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    kernel = tt.compile(IN_A_LOOP, "sm_80")
+    assert kernel.stages["nv_tileas"].count("scf.for") == 2
+    for _ in range(6):
+        n, limit, m = (rng.randint(-1, 6) for _ in range(3))
+        expected = 1
+        for outer in range(max(m, 0)):
+            expected = 3 * expected + (max(n, 0) if outer < limit else 0)
+        out = np.zeros(1, np.int64)
+        kernel[1](out, n, limit, m)
+        assert out[0] == expected, (n, limit, m)

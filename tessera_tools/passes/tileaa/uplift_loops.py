@@ -35,7 +35,9 @@ from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.records import dataclass, field
 
 MOST_PARTS = 16
-"""Parts of a condition, and ops of each part; a longer condition is not taken apart."""
+"""Parts of a condition; one with more is not taken apart."""
+_MOST_PENDING = 64
+"""Operands that wait, at most, while what computes a bound is followed."""
 WRAPPED = "the counter of a loop wraps around, and the loop would go on"
 
 
@@ -45,13 +47,15 @@ class UpliftLoops(Pass):
     name: ClassVar = "tileaa-uplift-loops"
     summary: ClassVar = "convert loops that count to scf.for"
     requires: ClassVar = "nv_tileaa ops"
-    ensures: ClassVar = "no nv_tileaa.loop has a trip count that its first iteration could tell"
+    ensures: ClassVar = "no nv_tileaa.loop compares a counter with bounds from outside, and ends there only"
     statistics: ClassVar = {"uplifted": "loops converted to scf.for"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         changed = False
-        for loop in [inner for inner in op.walk(post_order=True) if isinstance(inner, nv_tileaa.Loop)]:
-            found = _Count.of(loop, Facts())
+        # Facts of values that stay hold, and those of an outer loop's counter help the loops within.
+        facts = Facts()
+        for loop in [inner for inner in op.walk() if isinstance(inner, nv_tileaa.Loop)]:
+            found = _Count.of(loop, facts)
             if isinstance(found, str):
                 context.missed(
                     loop, f"the loop does not become a counted one: {found}", "counted", "schedule"
@@ -149,8 +153,8 @@ class _Count:
         start, counter, last = inits[self.at], body.arguments[self.at], body.last_op
         assert last is not None
         upper = self._upper(start, at)
-        # The counter of the loop is its induction variable; its last value is carried where it is needed.
-        kept = [i for i in range(len(inits)) if i != self.at or self.may_go_on or counter in self.given]
+        # The counter of the loop is its induction variable; its last value is carried where a result needs it.
+        kept = [i for i in range(len(inits)) if i != self.at or counter in self.given]
         made = scf.For(
             start,
             upper,
@@ -173,18 +177,18 @@ class _Count:
         given = [ends.get(value, value) for value in self.given]
         if self.at not in kept:
             counter.replace_all_uses_with(target.arguments[0])
-        values, increment = [last.operand(i) for i in kept], last.operand(self.at).defining_op
+        increment = last.operand(self.at).defining_op
+        body.insert_before(last, scf.Yield([last.operand(i) for i in kept], location=last.location))
         last.erase()
-        if self.at not in kept and increment is not None and not increment.results[0].has_uses:
+        if increment is not None and not increment.results[0].has_uses:
             increment.erase()
         _erase(self.branch)
         for op in list(body):
             op.detach()
             target.append(op)
-        Builder.at_end(target, loop.location).insert(scf.Yield(values))
         at.insert(made)
         if self.may_go_on:
-            self._assert_end(ends[counter], at)
+            self._assert_end(ends[counter] if counter in ends else self._last(start, upper, at), at)
         for result, value in zip(loop.results, given, strict=True):
             result.replace_all_uses_with(value)
         loop.erase()
@@ -203,6 +207,15 @@ class _Count:
         uppers = self.uppers
         others = [part.holds(start, at) for part in self.parts if part not in uppers]
         return at.insert(arith.Select(_all(others, at), least, start)).result if others else least
+
+    def _last(self, start: Value, upper: Value, at: Builder) -> Value:
+        """The last counter: the first one from `start` on, by steps, that is not below the upper bound."""
+        one = _constant(1, start, at)
+        span = at.insert(arith.SubI(at.insert(arith.SubI(upper, start)).result, one)).result
+        trips = at.insert(arith.AddI(at.insert(arith.DivUI(span, self.step)).result, one)).result
+        reached = at.insert(arith.AddI(start, at.insert(arith.MulI(trips, self.step)).result)).result
+        any_ = at.insert(arith.CmpI.of("ult" if self.is_unsigned else "slt", start, upper)).result
+        return at.insert(arith.Select(any_, reached, start)).result
 
     def _assert_end(self, counter: Value, at: Builder) -> None:
         again = _all([part.holds(counter, at) for part in self.parts], at)
@@ -225,15 +238,15 @@ def _counter(
     counters: dict[int, None] = {}
     hoisted: dict[Operation, None] = {}
     for value, negated in conditions:
-        compared = _compared(value, negated, steps)
+        compared = _compared(value, negated, loop, steps)
         if compared is not None:
             at, part = compared
             counters[at] = None
         else:
             part = _Part(value, negated)
         known = part.bound if part.bound is not None else value
-        if not _hoist(known, loop, hoisted):
-            return "its condition depends on what it computes"
+        if not _hoist(known, loop, branch, hoisted):
+            return "a part of its condition cannot be computed before it"
         parts.append(part)
     if len(counters) != 1:
         return "its condition does not compare a counter"
@@ -243,8 +256,8 @@ def _counter(
         return "its counter has no upper bound"
     if len({part.predicate[:1] for part in parts if part.bound is not None}) > 1:
         return "its counter is compared as a signed and as an unsigned number"
-    if not _hoist(count.step, loop, hoisted):
-        return "the step of its counter changes"
+    if not _hoist(count.step, loop, branch, hoisted):
+        return "the step of its counter cannot be computed before it"
     if facts.fact(count.step).lower < 1:
         return "the step of its counter is not known to be positive"
     count.hoisted = list(hoisted)
@@ -267,25 +280,19 @@ def _steps(loop: nv_tileaa.Loop) -> dict[int, Value]:
     return found
 
 
-def _compared(value: Value, negated: bool, steps: Iterable[int]) -> tuple[int, _Part] | None:
-    """A comparison of a counter, on its left side, with a bound; the counter's number."""
+def _compared(
+    value: Value, negated: bool, loop: nv_tileaa.Loop, steps: Iterable[int]
+) -> tuple[int, _Part] | None:
+    """A comparison of a counter of the loop, on its left side, with a bound; the counter's number."""
     op = value.defining_op
     if not isinstance(op, arith.CmpI):
         return None
     predicate = INVERSE_PREDICATE[op.predicate_name] if negated else op.predicate_name
     for one, other, word in ((op.lhs, op.rhs, predicate), (op.rhs, op.lhs, SWAPPED_PREDICATE[predicate])):
-        at = next((i for i in steps if one is _loop_argument(op, i)), None)
+        at = next((i for i in steps if one is loop.iter_args[i]), None)
         if at is not None and word[1:] in ("lt", "le", "gt", "ge"):
             return at, _Part(value, negated, word, other)
     return None
-
-
-def _loop_argument(op: Operation, number: int) -> Value | None:
-    """A carried value of the loop around an op of its condition."""
-    around = op.parent_op
-    while around is not None and not isinstance(around, nv_tileaa.Loop):
-        around = around.parent_op
-    return around.iter_args[number] if around is not None else None
 
 
 def _parts(condition: Value, negated: bool) -> list[tuple[Value, bool]] | None:
@@ -337,20 +344,26 @@ def _is_lone(branch: nv_tileaa.If) -> bool:
     )
 
 
-def _hoist(value: Value, loop: Operation, hoisted: dict[Operation, None]) -> bool:
-    """Whether a value is there before the loop, or can be: with the ops that would have to move, in order."""
+def _hoist(value: Value, loop: Operation, branch: Operation, hoisted: dict[Operation, None]) -> bool:
+    """Whether a value is there before the loop, or can be: with the ops that would have to move, in order.
+
+    What the loop computes before the branch that leaves it, it computes at least once.
+    """
     pending = [value]
     while pending:
         maker = pending[-1].defining_op
         if is_outside(pending[-1], loop) or maker in hoisted:
             pending.pop()
             continue
-        if maker is None or maker.regions or not is_pure(maker) or not maker.is_speculatable():
+        if maker is None or maker.regions or not is_pure(maker):
+            return False
+        runs = maker.parent is branch.parent and maker.is_before_in_block(branch)
+        if not (runs or maker.is_speculatable()):
             return False
         missing = [v for v in maker.operands if not is_outside(v, loop) and v.defining_op not in hoisted]
         if not missing:
             hoisted[maker] = None
-        elif len(pending) + len(missing) > MOST_PARTS:
+        elif len(pending) + len(missing) > _MOST_PENDING:
             return False
         pending += missing
     return True

@@ -71,7 +71,7 @@ class MemoryOrder:
         """The accesses before an op in token order, listed alike in every run.  Includes the op itself if a loop
         carries its token and `again` is set.
 
-        `within`: leave out those of earlier executions of this block.
+        `within`: only those of the same execution of this block.
         """
         key = (op, again, within)
         known = self._before.get(key)
@@ -88,7 +88,7 @@ class MemoryOrder:
             if value in seen:
                 continue
             seen.add(value)
-            if isinstance(value, BlockArgument) and value.owner_block is within:
+            if within is not None and not _is_in(value, within):
                 continue
             source = value.defining_op
             if source is None or source.regions:
@@ -104,6 +104,17 @@ class MemoryOrder:
             else:
                 work += [v for v in source.operands if v.type is MEM_TOKEN]
         return found.keys()
+
+
+def _is_in(value: Value, block: Block) -> bool:
+    """Whether a value is defined by an op in a block, or in a region of one."""
+    around = value.owner_block
+    if isinstance(value, BlockArgument) and around is block:
+        return False
+    while around is not None and around is not block:
+        outer = around.parent_op
+        around = outer.parent if outer is not None else None
+    return around is block
 
 
 def _at_first(token: Value, op: Operation) -> Value | None:

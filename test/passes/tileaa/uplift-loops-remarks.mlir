@@ -33,7 +33,7 @@ nv_tileaa.func @reasons(%l: i32, %n: i32, %c: i1, %s: i32) {
     %j = arith.addi %i, %one : i32
     nv_tileaa.continue %j : i32
   }
-  // CHECK: :3: remark[missed]: the loop does not become a counted one: its condition depends on what it computes
+  // CHECK: :3: remark[missed]: the loop does not become a counted one: a part of its condition cannot be computed before it
   nv_tileaa.loop (%i = %l, %m = %n) : (i32, i32) {
     %more = arith.cmpi slt, %i, %m : i32
     nv_tileaa.if %more { } else { nv_tileaa.break }
@@ -72,7 +72,7 @@ nv_tileaa.func @reasons(%l: i32, %n: i32, %c: i1, %s: i32) {
     %j = arith.addi %i, %one : i32
     nv_tileaa.continue %j : i32
   }
-  // CHECK: :3: remark[missed]: the loop does not become a counted one: the step of its counter changes
+  // CHECK: :3: remark[missed]: the loop does not become a counted one: the step of its counter cannot be computed before it
   nv_tileaa.loop (%i = %l) : (i32) {
     %more = arith.cmpi slt, %i, %n : i32
     nv_tileaa.if %more { } else { nv_tileaa.break }

@@ -63,9 +63,15 @@ nv_tileaa.func @steps(%l: i32, %n: i32) {
     %j = arith.addi %i, %three : i32
     nv_tileaa.continue %j : i32
   }
-  // CHECK: %[[E:.*]] = scf.for %[[I:.*]] = %[[L]] to %[[N]] step %[[S:.*]] iter_args(%{{.*}} = %[[L]]) -> (i32) : i32 {
-  // CHECK: %[[J:.*]] = arith.addi %[[I]], %[[S]] : i32
-  // CHECK: scf.yield %[[J]] : i32
+  // CHECK: scf.for %[[I:.*]] = %[[L]] to %[[N]] step %[[S:[a-z]+]] {{ *}}: i32 {
+  // CHECK: %[[SPAN:.*]] = arith.subi %[[N]], %[[L]] : i32
+  // CHECK: %[[SPAN1:.*]] = arith.subi %[[SPAN]], %{{.*}} : i32
+  // CHECK: %[[STEPS1:.*]] = arith.divui %[[SPAN1]], %[[S]] : i32
+  // CHECK: %[[STEPS:.*]] = arith.addi %[[STEPS1]], %{{.*}} : i32
+  // CHECK: %[[FAR:.*]] = arith.muli %[[STEPS]], %[[S]] : i32
+  // CHECK: %[[END:.*]] = arith.addi %[[L]], %[[FAR]] : i32
+  // CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[L]], %[[N]] : i32
+  // CHECK: %[[E:.*]] = arith.select %[[ANY]], %[[END]], %[[L]] : i32
   // CHECK: %[[ENDED:.*]] = arith.cmpi sge, %[[E]], %[[N]] : i32
   // CHECK: nv_tileaa.assert %[[ENDED]], "the counter of a loop wraps around, and the loop would go on" : i1
   nv_tileaa.loop (%i = %l) : (i32) {
@@ -140,7 +146,8 @@ nv_tileaa.func @range(%l: i32, %k0: i32, %n: i32) {
 // CHECK-LABEL: nv_tileaa.func @low_range
 nv_tileaa.func @low_range(%l: i32, %k: i32, %n: i32) {
   %four = arith.constant 4 : i32
-  // CHECK: %[[E:.*]] = scf.for
+  // CHECK: scf.for
+  // CHECK: %[[E:.*]] = arith.select
   // CHECK-DAG: %[[BELOW:.*]] = arith.cmpi slt, %[[E]], %{{.*}} : i32
   // CHECK-DAG: %[[ABOVE:.*]] = arith.cmpi sgt, %[[E]], %{{.*}} : i32
   // CHECK: %[[AGAIN:.*]] = arith.andi %[[BELOW]], %[[ABOVE]] : i1
@@ -191,7 +198,8 @@ nv_tileaa.func @bounds(%l: i32, %n: i32, %m0: i32, %c: i1) {
 nv_tileaa.func @inclusive(%l: i32, %n: i32) {
   %one = arith.constant 1 : i32
   // CHECK: %[[U:.*]] = arith.addi %[[N]], %{{.*}} : i32
-  // CHECK: %[[E:.*]] = scf.for %{{.*}} = %[[L]] to %[[U]]
+  // CHECK: scf.for %{{.*}} = %[[L]] to %[[U]]
+  // CHECK: %[[E:.*]] = arith.select
   // CHECK: %[[ENDED:.*]] = arith.cmpi sgt, %[[E]], %[[N]] : i32
   // CHECK: nv_tileaa.assert %[[ENDED]]
   nv_tileaa.loop (%i = %l) : (i32) {
@@ -215,6 +223,88 @@ nv_tileaa.func @programs(%l: i32, %n: i32) {
     nv_tileaa.if %more { } else { nv_tileaa.break }
     "test.use"(%i) : (i32) -> ()
     %j = arith.addi %i, %x : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.return
+}
+
+// The condition of an inner loop may compare the counter of an outer one: it holds for all iterations or for none.
+// CHECK-LABEL: nv_tileaa.func @nested
+// CHECK-SAME: (%[[M:.*]]: i32, %[[LIMIT:.*]]: i32, %[[N:.*]]: i32)
+nv_tileaa.func @nested(%m: i32, %limit: i32, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  // CHECK: scf.for %[[O:.*]] = %{{.*}} to %[[M]]
+  // CHECK: %[[ACTIVE:.*]] = arith.cmpi slt, %[[O]], %[[LIMIT]] : i32
+  // CHECK: %[[TO:.*]] = arith.select %[[ACTIVE]], %[[N]], %{{.*}} : i32
+  // CHECK: scf.for %{{.*}} = %{{.*}} to %[[TO]]
+  nv_tileaa.loop (%o = %zero) : (i32) {
+    %more = arith.cmpi slt, %o, %m : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    %active = arith.cmpi slt, %o, %limit : i32
+    nv_tileaa.loop (%i = %zero) : (i32) {
+      %below = arith.cmpi slt, %i, %n : i32
+      %both = arith.andi %active, %below : i1
+      nv_tileaa.if %both { } else { nv_tileaa.break }
+      "test.use"(%i) : (i32) -> ()
+      %j = arith.addi %i, %one : i32
+      nv_tileaa.continue %j : i32
+    }
+    %p = arith.addi %o, %one : i32
+    nv_tileaa.continue %p : i32
+  }
+  nv_tileaa.return
+}
+
+// What is computed before the loop is left may be what the next iteration begins with.
+// CHECK-LABEL: nv_tileaa.func @ahead
+nv_tileaa.func @ahead(%l: i32, %n: i32, %x: f32) {
+  %one = arith.constant 1 : i32
+  // CHECK: %[[R:.*]] = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}) -> (f32)
+  // CHECK-NEXT: %[[TWICE:.*]] = arith.addf %[[A]], %[[A]]
+  // CHECK-NEXT: scf.yield %[[TWICE]] : f32
+  // CHECK: "test.use"(%[[R]])
+  %r = nv_tileaa.loop (%i = %l, %a = %x) : (i32, f32) -> f32 {
+    %twice = arith.addf %a, %a : f32
+    %more = arith.cmpi slt, %i, %n : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break %a : f32 }
+    %j = arith.addi %i, %one : i32
+    nv_tileaa.continue %j, %twice : i32, f32
+  }
+  "test.use"(%r) : (f32) -> ()
+  nv_tileaa.return
+}
+
+// A division that each iteration begins with is executed at least once. One that a branch guards may not be.
+// CHECK-LABEL: nv_tileaa.func @quotient
+// CHECK-SAME: (%[[L:.*]]: i32, %[[N:.*]]: i32, %[[D:.*]]: i32)
+nv_tileaa.func @quotient(%l: i32, %n: i32, %d: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %false = arith.constant false
+  // CHECK: %[[Q:.*]] = arith.divsi %[[N]], %[[D]] : i32
+  // CHECK: scf.for %{{.*}} = %[[L]] to %[[Q]]
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %q = arith.divsi %n, %d : i32
+    %more = arith.cmpi slt, %i, %q : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %one : i32
+    nv_tileaa.continue %j : i32
+  }
+  // CHECK: nv_tileaa.loop
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %defined = arith.cmpi ne, %d, %zero : i32
+    %more = scf.if %defined -> (i1) {
+      %q = arith.divsi %n, %d : i32
+      %below = arith.cmpi slt, %i, %q : i32
+      scf.yield %below : i1
+    } else {
+      scf.yield %false : i1
+    }
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %one : i32
     nv_tileaa.continue %j : i32
   }
   nv_tileaa.return

@@ -258,7 +258,8 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 
 // -----
 
-// The tiles of several groups: what is loaded and asserted for each group is not done again for each part.
+// The tiles of several groups: what is loaded and asserted for each group is not done again for each part, also if a store
+// comes after it.
 // CHECK-LABEL: nv_tileaa.func @groups
 // CHECK: scf.for %[[G:[a-z0-9]+]] =
 // CHECK: nv_tileas.tiled_load %{{.*}}[%[[G]]]
@@ -289,7 +290,8 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
         %y, %yt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
         // expected-remark @below {{computed in parts of 128x256, one after the other: an SM has no room for 256x256}}
         %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
-        %f = nv_tileas.tiled_store %w[%k, %z], %d, %b {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+        %after = nv_tileaa.join_mem_tokens %b, %rt : !tok
+        %f = nv_tileas.tiled_store %w[%k, %z], %d, %after {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
         %next = arith.addi %tile, %one : i32
         scf.yield %f, %next : !tok, i32
       }
