@@ -72,6 +72,8 @@ class Place:
             stderr=subprocess.DEVNULL,
             cwd=self.folder,
             env=self.environment | {"TESSERA_SERVER": "1"},
+            # A run of the tests in the background of a shell ignores it, and so would the command.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
             **options,  # type: ignore[call-overload]
         )
         assert process.stdin is not None

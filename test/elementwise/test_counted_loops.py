@@ -199,3 +199,32 @@ def test_a_loop_may_ask_for_the_counter_of_another_one() -> None:
         out = np.zeros(1, np.int64)
         kernel[1](out, n, limit, m)
         assert out[0] == expected, (n, limit, m)
+
+
+@pytest.mark.parametrize("hint", ["", " {tessera.unroll_hint = 2 : i64}"])
+@pytest.mark.parametrize("rounds", ["%n", "%two"])
+def test_a_loop_around_an_endless_one_is_left_before_its_first_iteration(rounds: str, hint: str) -> None:
+    text = f"""cuda_tile.module @m {{
+  entry @rounds(%out: tile<ptr<i32>>, %n: tile<i32>) {{
+    %zero = constant <i32: 0> : tile<i32>
+    %one = constant <i32: 1> : tile<i32>
+    %two = constant <i32: 2> : tile<i32>
+    %t0 = make_token : token
+    %start = store_ptr_tko weak %out, %one token = %t0 : tile<ptr<i32>>, tile<i32> -> token
+    for %i in (%zero to {rounds}, step %one) : tile<i32> {{
+      %count = loop iter_values(%c = %zero) : tile<i32> -> tile<i32> {{
+        %t1 = store_ptr_tko weak %out, %c token = %t0 : tile<ptr<i32>>, tile<i32> -> token
+        %d = addi %c, %two : tile<i32>
+        continue %d : tile<i32>
+      }}
+      %t2 = store_ptr_tko weak %out, %count token = %t0 : tile<ptr<i32>>, tile<i32> -> token
+    }}{hint}
+    return
+  }}
+}}
+"""
+    kernel = tt.compile(text, "sm_80")
+    if rounds == "%n":
+        out = np.zeros(1, np.int32)
+        kernel[1](out, 0)
+        assert out[0] == 1

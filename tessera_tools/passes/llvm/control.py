@@ -51,6 +51,8 @@ def for_loop(low: Lowering, op: scf.For) -> None:
             induction, carried = _loop(low, op, lower, carried, copies, e.constant(end, type))
         for _ in range(rest if groups > 1 else trips):
             carried = _body(low, op, induction, carried)
+            if not low.reachable:
+                break
             induction = e.constant(e.add(induction, step, type), type)
     else:
         groups_end, end = _ends(low, op, copies)
@@ -126,12 +128,17 @@ def _loop(
     induction: Value = first
     for copy in range(copies):
         values = _body(low, op, induction, values)
+        if not low.reachable:
+            break
         if more:
             more = [e.icmp("ugt", e.sub(upper, induction, type), step, type)]
         induction = e.constant(e.add(first, e.mul(copy + 1, step, type), type), type)
-    latch = branch(low, header, [induction, *more, *values])
-    if nounroll or copies > 1:
-        latch.attributes["loop_annotation"] = NOT_UNROLLED
+    if low.reachable:
+        latch = branch(low, header, [induction, *more, *values])
+        if nounroll or copies > 1:
+            latch.attributes["loop_annotation"] = NOT_UNROLLED
+    # Also a loop whose first iteration never ends is left if there is none.
+    low.reachable = True
     e.close()
     # The header dominates the code after the loop, and its arguments are the results.
     for argument in header.arguments:
