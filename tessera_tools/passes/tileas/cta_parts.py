@@ -37,7 +37,12 @@ def refuse(function: nv_tileaa.Func) -> None:
     alone = function.attributes.pop(WARPS_ALONE, None)
     warps = alone.value if isinstance(alone, IntegerAttr) else kernel_spec(function).num_warps
     function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
-    for op in function.walk():
+    set_grids(function, warps)
+
+
+def set_grids(root: Operation, warps: int) -> None:
+    """Let each chained product in an op have the grid of the warps that run it."""
+    for op in root.walk():
         if isinstance(op, nv_tileas.Dot) and op.warps is not None:
             set_grid(op, op.c.type.shape, warps)
 

@@ -39,6 +39,7 @@ from tessera_tools.passes.tileas.box_stages import (
 )
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.converter import Converter
+from tessera_tools.passes.tileas.cta_parts import set_grids
 from tessera_tools.passes.tileas.explain_agents import (
     explain_banned,
     explain_fillers,
@@ -279,6 +280,7 @@ class Kernel(PipelinePlan):
         if self.converter is not None:
             self.converter.convert(consumer, converter)
         self.consume(consumer)
+        set_grids(switch, self.warps)
         propagate(self.function)
 
     def split(self) -> list[Operation]:

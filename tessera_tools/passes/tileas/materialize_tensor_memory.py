@@ -44,6 +44,7 @@ from tessera_tools.passes.tileas.box_stages import (
     first,
     following,
 )
+from tessera_tools.passes.tileas.cta_parts import set_grids
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
     explain_hint,
@@ -310,6 +311,7 @@ class TensorKernel(Kernel):
         for corrector, block in zip(self.correctors, corrections, strict=True):
             corrector.correct(consumer, block)
         self.consume(consumer)
+        set_grids(switch, self.warps)
         for wait in implied_waits(self.function):
             wait.implied = UNIT
         propagate(self.function)

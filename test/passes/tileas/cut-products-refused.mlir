@@ -420,3 +420,32 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// A bias that is loaded once for all tiles, whose stores have an order: the tiles would be computed for one part, and then
+// for the other.
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @bias_of_all_tiles(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %u: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %bias = nv_tileaa.make_memref %u, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i, %it = nv_tileas.tiled_load %bias[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<256x256xf32>, !tok
+    %e = scf.for %tile = %z to %n step %one iter_args(%b = %t) -> (!tok) : i32 {
+      %k = arith.muli %tile, %m : i32
+      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark-re @below {{not computed in parts, as an SM needs: nv_tileas.tiled_load at {{.*}} loads the parts of several tiles}}
+      %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      %f = nv_tileas.tiled_store %w[%k, %z], %d, %b {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+      scf.yield %f : !tok
+    }
+    nv_tileaa.return
+  }
+}
