@@ -168,15 +168,14 @@ class _Count:
         made.attributes.update(loop.discardable_attributes)
         target = made.body.entry
         target.arguments[0].name_hint = counter.name_hint
+        counter.replace_all_uses_with(target.arguments[0])
         ends: dict[Value, Value] = {}
         for i, result in zip(kept, made.results, strict=True):
             argument, place = body.arguments[i], target.add_argument(inits[i].type)
             place.name_hint = argument.name_hint
             ends[argument] = result
-            argument.replace_all_uses_with(target.arguments[0] if i == self.at else place)
+            argument.replace_all_uses_with(place)
         given = [ends.get(value, value) for value in self.given]
-        if self.at not in kept:
-            counter.replace_all_uses_with(target.arguments[0])
         increment = last.operand(self.at).defining_op
         body.insert_before(last, scf.Yield([last.operand(i) for i in kept], location=last.location))
         last.erase()
