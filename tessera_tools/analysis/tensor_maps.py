@@ -10,6 +10,7 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects.nv_tileaa import MakeMemRef
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
+from tessera_tools.layout.shared import ATOMICITY
 from tessera_tools.records import dataclass
 from tessera_tools.target.grids import MOST_EXTENT
 
@@ -27,10 +28,14 @@ class TensorMap:
     strides: tuple[Expression, ...]
     box: tuple[int, ...]
     swizzle: int
+    atomicity: int = ATOMICITY
 
 
-def describe(view: Value, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
-    """Returns the tensor map for boxes of a view, or the reason why there is none."""
+def describe(
+    view: Value, box: tuple[int, ...], swizzle: int, atomicity: int = ATOMICITY, loaded: Type | None = None
+) -> TensorMap | str:
+    """Returns the tensor map for boxes of a view, or the reason why there is none; `loaded`: the type of the elements
+    in the boxes, if it may be another than that in the view (`rounds` of nv_tileas)."""
     memref = view.defining_op
     if not isinstance(memref, MakeMemRef):
         return "describes a view that is not created by an nv_tileaa.make_memref in the kernel"
@@ -49,7 +54,7 @@ def describe(view: Value, box: tuple[int, ...], swizzle: int) -> TensorMap | str
     long = [extent for extent in memref.extents() if isinstance(extent, int) and extent > MOST_EXTENT]
     if long:
         return f"describes a view with an extent of {long[0]}; coordinates of TMA are below 2^31"
-    word = element_word(element)
+    word = element_word(element) if loaded in (None, element) else str(loaded)
     if word is None:
         return f"describes a view of {element}, which TMA does not support"
     return TensorMap(
@@ -59,6 +64,7 @@ def describe(view: Value, box: tuple[int, ...], swizzle: int) -> TensorMap | str
         tuple(e for e in reversed(distances) if e is not None),
         tuple(reversed(box)),
         swizzle,
+        atomicity,
     )
 
 

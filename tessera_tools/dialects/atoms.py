@@ -94,9 +94,9 @@ class CopyPrimitive:
     )
     """For primitives between registers and shared memory: (registers, memory, bits of an element, of an access) → the
     instructions."""
-    memory: Callable[[Sequence[int], int, Sequence[int] | None, int], LinearLayout] | None = None
-    """For primitives that copy whole tiles: (tile, bits of an element, order of axes, bytes of the swizzle) → the place
-    of each element in shared memory."""
+    memory: Callable[[Sequence[int], int, Sequence[int] | None, int, int], LinearLayout] | None = None
+    """For primitives that copy whole tiles: (tile, bits of an element, order of axes, bytes of the swizzle and of its
+    atomicity) → the place of each element in shared memory."""
 
 
 _TMA_SWIZZLES = (0, 32, 64, 128)

@@ -6,7 +6,7 @@ Integers have an explicit signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with
 before.
 
 `#cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>`: a box of a tensor of that many dimensions, in shared
-memory in that swizzle (none if it is omitted).
+memory in that swizzle (none if it is omitted).  `swizzle_128B_atom_32B` permutes 32 bytes at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.atoms import COPIES, CopyPrimitive, MmaAtom, element_named, read_shape
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.layout.shared import ATOMICITY, WIDE_ATOMICITY
 from tessera_tools.opdef import Dialect, by_word
 from tessera_tools.records import dataclass
 
@@ -47,18 +48,22 @@ class MmaAtomAttr(MmaAtom, name="cute_nvgpu.mma_atom"):
 
 
 class TmaAtom(Attribute):
-    """The base of the copy atoms of TMA: dimensions of the box, element type, bytes of the swizzle (0 for none)."""
+    """The base of the copy atoms of TMA: dimensions of the box, element type, bytes of the swizzle (0 for none), and
+    its atomicity: the bytes that stay together (PTX ISA, "Tensor Swizzling Modes")."""
 
     verb: ClassVar[str] = ""
     rank: int
     element: Type
     swizzle: int = 0
+    atomicity: int = ATOMICITY
 
     def verify(self) -> None:
         if self.rank not in self.row.sizes:
             raise ValueError(f"a box has 1 to 5 dimensions, got {self.rank}")
         if self.swizzle not in self.row.swizzles:
             raise ValueError(f"unknown swizzle of {self.swizzle} bytes; expected 32, 64, 128, or none")
+        if self.atomicity != ATOMICITY and (self.atomicity, self.swizzle) != (WIDE_ATOMICITY, 128):
+            raise ValueError(f"a swizzle of {self.swizzle} bytes has no atomicity of {self.atomicity} bytes")
 
     @property
     def primitive(self) -> str:
@@ -77,20 +82,23 @@ class TmaAtom(Attribute):
         match = re.fullmatch(rf"{cls.verb}_(\d)d_(\w+)", word)
         if match is None:
             raise ValueError(f"unknown atom '{word}'; expected e.g. {cls.verb}_2d_f16")
-        swizzle = 0
+        swizzle, atomicity = 0, ATOMICITY
         if s.optional(","):
             given = s.word()
-            found = re.fullmatch(r"swizzle_(\d+)B", given)
+            found = re.fullmatch(r"swizzle_(\d+)B(?:_atom_(\d+)B)?", given)
             if found is None:
                 raise ValueError(
-                    f"unknown swizzle '{given}'; expected swizzle_32B, swizzle_64B or swizzle_128B"
+                    f"unknown swizzle '{given}'; expected swizzle_32B, swizzle_64B, swizzle_128B or "
+                    "swizzle_128B_atom_32B"
                 )
-            swizzle = int(found[1])
+            swizzle, atomicity = int(found[1]), int(found[2] or ATOMICITY)
         s.expect(">")
-        return cls(int(match[1]), element_named(match[2]), swizzle)
+        return cls(int(match[1]), element_named(match[2]), swizzle, atomicity)
 
     def text(self) -> str:
         swizzle = f", swizzle_{self.swizzle}B" if self.swizzle else ""
+        if self.atomicity != ATOMICITY:
+            swizzle += f"_atom_{self.atomicity}B"
         return f"#{self.name}<{self.verb}_{self.rank}d_{self.element}{swizzle}>"
 
 

@@ -115,6 +115,7 @@ def _tensor_map(described: Attribute) -> TensorMap:
 
     box = numbers(fields["box"])
     swizzle, element = number(fields["swizzle"]), fields["element_type"]
+    together = f"_atom_{number(fields['atomicity'])}B" if "atomicity" in fields else ""
     assert isinstance(element, StringAttr)
     return TensorMap(
         number(fields["parameter"]),
@@ -124,7 +125,7 @@ def _tensor_map(described: Attribute) -> TensorMap:
         tuple(map(expression, items(fields["strides"]))),
         box,
         (1,) * len(box),
-        f"{swizzle}B" if swizzle else "none",
+        f"{swizzle}B{together}" if swizzle else "none",
     )
 
 

@@ -37,11 +37,15 @@ WAVEFRONT_BITS = 32 * 32
 """What a wavefront moves at most: a word of each bank."""
 
 # The swizzle modes of TMA tensor maps and of wgmma's and tcgen05's matrix descriptors, on byte addresses: 16-byte
-# chunks (M = 4), xored with the number of the 128-byte line (S = 3). Source: PTX ISA, Tensor Swizzling Modes.
+# chunks (M = 4), xored with the number of the 128-byte line (S = 3); of 32 bytes (M = 5) with an atomicity of 32 bytes,
+# which 128 bytes may have. Source: PTX ISA, Tensor Swizzling Modes.
 SWIZZLE_NONE = Swizzle(0, 4, 3)
 SWIZZLE_32B = Swizzle(1, 4, 3)
 SWIZZLE_64B = Swizzle(2, 4, 3)
 SWIZZLE_128B = Swizzle(3, 4, 3)
+SWIZZLE_128B_ATOM_32B = Swizzle(2, 5, 2)
+ATOMICITY, WIDE_ATOMICITY = 16, 32
+"""Bytes of a chunk, in all modes and in the one of 128 bytes alone."""
 SWIZZLE_MODES = {0: SWIZZLE_NONE, 32: SWIZZLE_32B, 64: SWIZZLE_64B, 128: SWIZZLE_128B}
 LINE_BITS = 1024  # one line of all banks: 32 × 4 bytes
 # Byte addresses of a swizzled buffer are aligned to its pattern: 8 lines of the mode's width. TMA requires 128 bytes
@@ -69,23 +73,32 @@ def _row_major(shape: tuple[int, ...], axes: tuple[int, ...]) -> LinearLayout:
 
 
 def swizzled(
-    shape: Sequence[int], element_bits: int, order: Sequence[int] | None = None, swizzle_bytes: int = 128
+    shape: Sequence[int],
+    element_bits: int,
+    order: Sequence[int] | None = None,
+    swizzle_bytes: int = 128,
+    atomicity: int = ATOMICITY,
 ) -> LinearLayout:
-    """Returns `offset` → tile in one of the hardware's swizzle modes: 0, 32, 64 or 128 bytes.
+    """Returns `offset` → tile in one of the hardware's swizzle modes: 0, 32, 64 or 128 bytes, the last one also with an
+    atomicity of 32 bytes.
 
     Rows (along `order[0]`) longer than the mode's width are split. The tile is then a sequence of panels, each as wide
-    as the mode and as high as the tile, as in TMA boxes and wgmma descriptors. Within a panel, the index of the 16-byte
-    chunk is xored with the 128-byte line. Mode 0 is row-major without swizzle. Raises `LayoutError` for other modes,
-    and if a row is narrower than the mode.
+    as the mode and as high as the tile, as in TMA boxes and wgmma descriptors. Within a panel, the index of the chunk
+    of `atomicity` bytes is xored with the 128-byte line. Mode 0 is row-major without swizzle. Raises `LayoutError` for
+    other modes, and if a row is narrower than the mode.
     """
     if swizzle_bytes not in SWIZZLE_MODES:
         raise LayoutError(f"swizzle of {swizzle_bytes} bytes, expected one of {sorted(SWIZZLE_MODES)}")
-    return _swizzled(tuple(shape), element_bits, _axes(shape, order), swizzle_bytes)
+    if atomicity != ATOMICITY and (atomicity, swizzle_bytes) != (WIDE_ATOMICITY, 128):
+        raise LayoutError(
+            f"swizzle of {swizzle_bytes} bytes with an atomicity of {atomicity} bytes, expected {ATOMICITY} bytes"
+        )
+    return _swizzled(tuple(shape), element_bits, _axes(shape, order), swizzle_bytes, atomicity)
 
 
 @lru_cache(maxsize=512)
 def _swizzled(
-    shape: tuple[int, ...], element_bits: int, axes: tuple[int, ...], swizzle_bytes: int
+    shape: tuple[int, ...], element_bits: int, axes: tuple[int, ...], swizzle_bytes: int, atomicity: int
 ) -> LinearLayout:
     plain = _row_major(shape, axes)
     if swizzle_bytes == 0:
@@ -98,7 +111,8 @@ def _swizzled(
     panel_shape = [width if axis == axes[0] else size for axis, size in enumerate(shape)]
     panels = LinearLayout.identity_1d(shape[axes[0]] // width, "offset", f"dim{axes[0]}")
     panel = row_major(panel_shape, axes) * panels
-    swizzle = SWIZZLE_MODES[swizzle_bytes].in_elements(element_bits)
+    mode = SWIZZLE_128B_ATOM_32B if atomicity == WIDE_ATOMICITY else SWIZZLE_MODES[swizzle_bytes]
+    swizzle = mode.in_elements(element_bits)
     return swizzle.as_layout(panel.in_bits("offset")).compose(panel)
 
 

@@ -149,6 +149,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "a CTA makes its barriers and takes tensor memory once, in front of the loop over programs",
     ),
     ("tileas-cut-products", "tileas-promote-accumulators", "a part may have registers for its sums twice"),
+    (
+        "tileas-round-loads",
+        "plan-cta",
+        "clusters share what TMA brings as factors, and not what threads convert",
+    ),
+    (
+        "tileas-round-loads",
+        "tileas-prepare-for-scheduling",
+        "each product has loads of its own of what it takes",
+    ),
     ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),
     ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
     (

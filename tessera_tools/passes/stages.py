@@ -464,6 +464,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-unwrap-pipeline-iterators": ("nv_tileas", "nv_tileaa"),
     "tileas-promote-accumulators": ("nv_tileas", "nv_tileaa"),
     "tileas-cut-products": ("nv_tileas", "nv_tileaa"),
+    "tileas-round-loads": ("nv_tileas", "nv_tileaa"),
     "tileas-swap-operands": ("nv_tileas", "nv_tileaa"),
     "tileas-schedule": ("nv_tileas", "nv_tileaa"),
     "convert-nv-tile-func-to-llvm": ("nv_tileas", "nv_tileaa"),

@@ -207,6 +207,7 @@ PASSES: dict[str, Row] = {
         "tileas.cut_products:CutProducts",
         "compute the tiles of products in parts where an SM has no room for them",
     ),
+    "tileas-round-loads": Row("tileas.round_loads:RoundLoads", "let TMA round factors of f32 to tf32"),
     "tileas-swap-operands": Row(
         "tileas.swap_operands:SwapOperands", "compute products of few rows transposed, by wgmma or tcgen05"
     ),
@@ -320,6 +321,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
 
 _PROMOTE = "tileas-promote-accumulators"
 _TERMS = "tileas-order-terms"
+_ROUND = "tileas-round-loads"
 _CUT = "tileas-cut-products"
 _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
@@ -334,6 +336,7 @@ _BOUNDARY = "tileas-resolve-agent-boundary"
 TENSOR_MEMORY = "tileas-materialize-tensor-memoryAGENTS"
 SPECIALIZES = frozenset(
     {
+        _ROUND,
         _LOADS_OF_PRODUCTS,
         _SCHEDULE,
         _TENSOR_SCHEDULE,
@@ -350,7 +353,7 @@ TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 HIDDEN = (
-    _SIGNS, _PREPARE, _LOADS_OF_PRODUCTS, _CUT, _SWAP, _PROMOTE, _TERMS, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS,
+    _ROUND, _SIGNS, _PREPARE, _LOADS_OF_PRODUCTS, _CUT, _SWAP, _PROMOTE, _TERMS, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS,
     _ALTERNATE, TENSOR_MEMORY, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
@@ -366,8 +369,8 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     prepared = (_SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _TERMS)
     agents = (_SCHEDULE, AGENTS, _ALTERNATE, _UNITS, _BOUNDARY, _DEAL, TMA_LOADS)
     return (
-        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],
-        _TURNS, *steps[bound:],
+        _ROUND, *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES,
+        *steps[place:bound], _TURNS, *steps[bound:],
     )  # fmt: skip
 
 
@@ -377,8 +380,8 @@ def _blackwell(steps: Sequence[str]) -> Sequence[str]:
     steps = [name for name in steps if name != _DEAL]
     cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
     return (
-        *steps[:cut], _LOADS_OF_PRODUCTS, _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS,
-        _BOUNDARY, _DEAL, *steps[first:place], TMA_STORES, *steps[place:],
+        _ROUND, *steps[:cut], _LOADS_OF_PRODUCTS, _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY,
+        _UNITS, _BOUNDARY, _DEAL, *steps[first:place], TMA_STORES, *steps[place:],
     )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""The layout in registers of a tile of 8-bit elements between two buffers, where it is not a tile's usual one.
+"""The layout in registers of a tile of 8 or 32 bits between two buffers, where it is not a tile's usual one.
 
     shared memory, rows along N ──ld.shared.b32──▶ 4 x 4 elements of a thread ──st.shared.b32──▶ rows along K
 
-wgmma reads 8-bit factors along K only, and what TMA brings may lie along N.  A thread that holds a box of whole words
-of both axes loads words, exchanges bytes in registers, and stores words.  Of the boxes and of the grids of threads, the
-one with the fewest wavefronts of shared memory is chosen.  If both buffers are contiguous along the first axis, as
-those of the scales of B, a thread has words along it.
+wgmma reads factors of 8 bits and of tf32 along K only, and what TMA brings may lie along N.  A thread that holds a box
+of whole words of both axes loads words, exchanges bytes in registers, and stores words.  Of the boxes and of the grids
+of threads, the one with the fewest wavefronts of shared memory is chosen.  If both buffers are contiguous along the
+first axis, as those of the scales of B, a thread has words along it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.layout import LinearLayout, blocked, coalesced, reshape, transpose
 from tessera_tools.layout.access import vector_cost
 
-_BITS = 8
-_SIZES = (4, 8, 16)
-"""Elements of a thread along an axis: a word to the widest access."""
+_WORD = 32
+_WORDS = (1, 2, 4)
+"""Words of a thread along an axis, to the widest access."""
 
 
 def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | None:
@@ -32,14 +32,15 @@ def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | Non
     type = store.value.type
     source = _read_layout(store.value)
     target = store.buffer.type.layout
-    if source is None or target is None or storage_bits(type.element) != _BITS or type.rank != 2:
+    bits = storage_bits(type.element)
+    if source is None or target is None or bits not in (8, _WORD) or type.rank != 2:
         return None
     if source.outs != target.layout.outs:
         return None
-    if _word(source) == _word(target.layout):
-        axis = _axis(source)
-        return coalesced(type.shape, _SIZES[0], warps, axis) if axis == 0 else None
-    return _best(type.shape, source, target.layout, warps)
+    if _start(source) == _start(target.layout):
+        is_first = bits < _WORD and _axis(source) == 0
+        return coalesced(type.shape, _WORD // bits, warps, 0) if is_first else None
+    return _best(type.shape, source, target.layout, warps, bits)
 
 
 def same_axis(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> int | None:
@@ -82,8 +83,8 @@ def _read_layout(value: Value) -> LinearLayout | None:
     return layout if len(layout.outs) == 2 else None
 
 
-def _word(memory: LinearLayout) -> list[dict[str, int]]:
-    """The elements of the first word of a tile."""
+def _start(memory: LinearLayout) -> list[dict[str, int]]:
+    """The elements behind the first one of a tile."""
     return [dict(memory.apply({"offset": offset})) for offset in (1, 2)]
 
 
@@ -94,19 +95,20 @@ def _axis(memory: LinearLayout) -> int:
 
 @lru_cache(maxsize=64)
 def _best(
-    shape: tuple[int, int], source: LinearLayout, target: LinearLayout, warps: int
+    shape: tuple[int, int], source: LinearLayout, target: LinearLayout, warps: int, bits: int
 ) -> LinearLayout | None:
     def cost(layout: LinearLayout) -> int:
         for name, size in target.outs:
             layout = layout.resize_out(name, size)
-        return sum(vector_cost(layout, memory, _BITS).total for memory in (source, target))
+        return sum(vector_cost(layout, memory, bits).total for memory in (source, target))
 
-    return min(_boxes(shape, warps), key=cost, default=None)
+    return min(_boxes(shape, warps, bits), key=cost, default=None)
 
 
-def _boxes(shape: tuple[int, int], warps: int) -> Iterator[LinearLayout]:
+def _boxes(shape: tuple[int, int], warps: int, bits: int) -> Iterator[LinearLayout]:
     """The layouts in which each thread has a box of its own."""
-    for rows, columns in product(_SIZES, _SIZES):
+    sizes = [words * _WORD // bits for words in _WORDS]
+    for rows, columns in product(sizes, sizes):
         if rows * columns * 32 * warps > prod(shape):
             continue
         for lanes in (1, 2, 4, 8, 16, 32):

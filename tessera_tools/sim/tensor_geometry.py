@@ -17,7 +17,7 @@ import numpy as np
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.tensor_map import SPANS, TensorMap
 
-__all__ = ["Box", "column", "fill_of", "flush", "gather4", "swizzled", "tile"]
+__all__ = ["Box", "column", "fill_of", "gather4", "loaded", "swizzled", "tile"]
 
 
 @dataclass(slots=True)
@@ -119,16 +119,16 @@ def column(tensor: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]
 
 
 @lru_cache(maxsize=256)
-def swizzled(base: int, rows: int, width: int, swizzle: int) -> Array:
+def swizzled(base: int, rows: int, width: int, swizzle: int, atomicity: int = 0) -> Array:
     """Shared byte addresses [rows, width] of a box at `base`: rows one after the other, then the swizzle.
 
-    The 32B, 64B and 128B swizzles xor 1, 2 and 3 bits of the address, from bit 4 on, with those from bit 7 on. A
-    row that is narrower than the swizzle's span occupies the whole span.
+    The 32B, 64B and 128B swizzles xor 1, 2 and 3 bits of the address, from bit 4 on, with those from bit 7 on; with
+    atomicity 1, one bit less from bit 5 on. A row that is narrower than the swizzle's span occupies the whole span.
     """
     pitch = max(width, SPANS[swizzle]) if swizzle else width
     linear = base + np.arange(rows, dtype=np.int64)[:, None] * pitch + np.arange(width, dtype=np.int64)
     if swizzle:
-        linear ^= (linear >> 7 & (1 << swizzle) - 1) << 4
+        linear ^= (linear >> 7 & (1 << swizzle - atomicity) - 1) << 4 + atomicity
     linear.flags.writeable = False
     return linear
 
@@ -143,10 +143,17 @@ def fill_of(tensor: TensorMap) -> Array:
     return np.frombuffer(value.to_bytes(element.shared, "little"), np.uint8)
 
 
-def flush(tensor: TensorMap, raw: Array) -> Array:
-    """The .ftz element types: subnormal numbers become zeros of the same sign."""
-    if not tensor.type.name.endswith(".ftz"):
+def loaded(tensor: TensorMap, raw: Array) -> Array:
+    """The bytes of elements as a load brings them: the .ftz types without subnormal numbers, which become zeros of the
+    same sign; the tf32 types rounded to nearest even, but for infinities and NaNs."""
+    name, _, flushes = tensor.type.name.partition(".")
+    if not flushes and name != "tf32":
         return raw
     bits = np.ascontiguousarray(raw).view(np.uint32)
-    small = bits & np.uint32(0x7F800000) == 0
-    return np.where(small, bits & np.uint32(0x80000000), bits).view(np.uint8)
+    exponent = bits & np.uint32(0x7F800000)
+    if flushes:
+        bits = np.where(exponent == 0, bits & np.uint32(0x80000000), bits)
+    if name == "tf32":
+        finite = exponent != 0x7F800000
+        bits = np.where(finite, bits + np.uint32(0xFFF) + (bits >> 13 & 1) & np.uint32(0xFFFFE000), bits)
+    return bits.view(np.uint8)

@@ -38,7 +38,8 @@ MAGIC = b"TSRA"
 """The first bytes of every map."""
 SIZE = 128
 INTERLEAVES = ("none", "16B", "32B")
-SWIZZLES = ("none", "32B", "64B", "128B")
+SWIZZLES = ("none", "32B", "64B", "128B", "128B_atom_32B")
+"""As the driver API names them.  The last one is the mode of the one before, with atomicity 1."""
 SPANS = (16, 32, 64, 128)
 """Span of each swizzle in bytes."""
 FILLS = ("zeros", "nan")
@@ -188,6 +189,11 @@ class TensorMap:
         size = inner // element.group * element.shared
         if self.interleave == 0:
             _require(size % 16 == 0, f"an innermost box dimension of {size} bytes; expected a multiple of 16")
+            wide = self.atomicity == 1 and self.swizzle == 3
+            _require(
+                self.atomicity == 0 or wide,
+                f"swizzle atomicity {self.atomicity}; expected 16 bytes (0), or 32 bytes (1) with the 128B swizzle",
+            )
             if self.swizzle:
                 span = SPANS[self.swizzle]
                 _require(
@@ -230,6 +236,12 @@ def _index(names: Sequence[str], value: str, what: str) -> int:
     return names.index(value)
 
 
+def _swizzle(name: str) -> tuple[int, int]:
+    """The mode of a swizzle, and its atomicity."""
+    found = _index(SWIZZLES, name, "swizzle")
+    return (found, 0) if found < len(SPANS) else (len(SPANS) - 1, 1)
+
+
 def _number(element: str) -> int:
     if element not in _NAMES:
         raise TensorMapError(f"the element type is '{element}'; expected one of {', '.join(_NAMES)}")
@@ -267,6 +279,7 @@ def tensor_map(
     dimension 1 and default to those of a dense tensor. `element` is one of ELEMENTS. Raises TensorMapError.
     """
     number = _number(element)
+    mode, atomicity = _swizzle(swizzle)
     made = TensorMap(
         number,
         address if isinstance(address, int) else address.address,
@@ -275,9 +288,10 @@ def tensor_map(
         tuple(box),
         tuple(element_strides or [1] * len(dims)),
         _index(INTERLEAVES, interleave, "interleave"),
-        _index(SWIZZLES, swizzle, "swizzle"),
+        mode,
         _index(PROMOTIONS, l2_promotion, "L2 promotion"),
         _index(FILLS, fill, "fill"),
+        atomicity,
     )
     made.check()
     return made.encode()
@@ -305,6 +319,7 @@ def tensor_map_im2col(
     (W), (W, H) or (W, H, D): base pixels run from `lower` to the last pixel plus `upper`. Raises TensorMapError.
     """
     number = _number(element)
+    mode, atomicity = _swizzle(swizzle)
     made = TensorMap(
         number,
         address if isinstance(address, int) else address.address,
@@ -313,9 +328,10 @@ def tensor_map_im2col(
         (),
         tuple(element_strides or [1] * len(dims)),
         _index(INTERLEAVES, interleave, "interleave"),
-        _index(SWIZZLES, swizzle, "swizzle"),
+        mode,
         _index(PROMOTIONS, l2_promotion, "L2 promotion"),
         _index(FILLS, fill, "fill"),
+        atomicity,
         im2col=True,
         lower=tuple(lower),
         upper=tuple(upper),

@@ -127,10 +127,6 @@ def read_map(warp: Warp, mask: Mask, address: int, what: str, *, severity: str =
         try:
             tensor = TensorMap.decode(raw)
             tensor.check()
-            if tensor.atomicity:
-                raise TensorMapError(
-                    f"the tensor map has swizzle atomicity {tensor.atomicity}; expected 16 bytes (0)"
-                )
         except TensorMapError as found:
             warp.report("illegal", f"{what}: {found}", mask, severity=severity)
             return None

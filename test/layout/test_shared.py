@@ -53,6 +53,18 @@ def test_modes_xor_16_byte_chunks_with_128_byte_lines(bits: int, mode: int) -> N
             assert layout.apply(dim0=row, dim1=col)["offset"] * bits // 8 == expected
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_an_atomicity_of_32_bytes_keeps_pairs_of_chunks(bits: int) -> None:
+    # PTX ISA, tensor swizzling modes: 32-byte chunk c of line l goes to chunk c ^ (l mod 4).
+    width = 128 * 8 // bits
+    layout = swizzled((16, width), bits, atomicity=32).invert()
+    for row in range(16):
+        for col in range(width):
+            chunk, within = divmod(col * bits // 8, 32)
+            expected = row * 128 + (chunk ^ row % 4) * 32 + within
+            assert layout.apply(dim0=row, dim1=col)["offset"] * bits // 8 == expected
+
+
 def test_wider_rows_are_panels() -> None:
     layout = swizzled((16, 128), 16).invert()
     inner = swizzled((16, 64), 16).invert()
@@ -75,6 +87,11 @@ def test_the_named_modes() -> None:
     [
         (lambda: swizzled((16, 64), 16, swizzle_bytes=16), r"expected one of \[0, 32, 64, 128\]"),
         (lambda: swizzled((16, 32), 16), "needs rows of at least 64 elements, found 32"),
+        (
+            lambda: swizzled((16, 32), 16, swizzle_bytes=64, atomicity=32),
+            "swizzle of 64 bytes with an atomicity of 32 bytes, expected 16 bytes",
+        ),
+        (lambda: swizzled((16, 64), 16, atomicity=64), "with an atomicity of 64 bytes, expected 16 bytes"),
         (lambda: row_major((4, 4), (0, 0)), "not a permutation"),
         (
             lambda: Access(row_major((4, 4)), "tma").plan(row_major((4, 4)), 16),

@@ -43,7 +43,7 @@ class Product:
 
     a_in: str = ""
     b_in: str = ""
-    """The integer type of A and of B in memory, where the program converts their tiles."""
+    """The type of A and of B in memory, an integer or f32, where the program converts their tiles."""
     bits: bool = False
     """Whether A, B and C are integers in memory whose bits are the elements."""
     b_twice: bool = False
@@ -108,7 +108,9 @@ class Product:
             loads.append(f"{last} = permute %{name}0 [1, 0] : {tile} -> tile<{rows}x{columns}x{e}>")
         if e != self.element:
             whole = f"tile<{rows}x{columns}x"
-            cast = f"bitcast {last}" if self.bits else f"itof {last} signed"
+            cast = f"ftof {last}" if e == "f32" else f"itof {last} signed"
+            if self.bits:
+                cast = f"bitcast {last}"
             loads.append(f"%{name} = {cast} : {whole}{e}> -> {whole}{self.element}>")
         return made, loads
 

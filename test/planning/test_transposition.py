@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.layout import blocked
+from tessera_tools.dialects.nv_tileas import SharedAttr
+from tessera_tools.layout import blocked, swizzled
 from tessera_tools.layout.access import vector_cost
 from tessera_tools.parser import parse_module
 from tessera_tools.planning.transposition import _boxes, transposing_layout
@@ -81,6 +82,30 @@ def test_a_tile_has_words_of_both_axes(source: str, shape: str, moves: str) -> N
     assert vector_cost(layout, target.layout, 8).total <= 256
 
 
+def test_words_of_32_bits_change_their_axis_without_bank_conflicts() -> None:
+    """From rows of 128 floats along N to rows of 32 floats along K, both swizzled by 128 bytes."""
+    rows = SharedAttr(swizzled((32, 128), 32))
+    columns = SharedAttr(swizzled((32, 128), 32, (0, 1)))
+    module = parse_module(
+        f"""
+nv_tileaa.func @f(%a: !nv_tileas.smem<1x32x128xtf32, {rows}>, %b: !nv_tileas.smem<1x32x128xtf32, {columns}>) {{
+  %zero = arith.constant 0 : i32
+  %0 = nv_tileas.load %a[%zero] offsets = [0, 0] {{atom = #cute.copy_atom<sm80_lds_32_tf32>}}
+    : !nv_tileas.smem<1x32x128xtf32, {rows}> -> tensor<32x128xtf32>
+  nv_tileas.store %0, %b[%zero] offsets = [0, 0] {{atom = #cute.copy_atom<sm80_sts_32_tf32>}}
+    : tensor<32x128xtf32>, !nv_tileas.smem<1x32x128xtf32, {columns}>
+  nv_tileaa.return
+}}
+""",
+        "kernel.mlir",
+    )
+    store = next(op for op in module.walk() if isinstance(op, nv_tileas.Store))
+    layout = transposing_layout(store, 4)
+    assert layout is not None
+    # 16 KB take 128 wavefronts of 128 bytes, 32 of each of four warps.
+    assert [vector_cost(layout, memory.layout, 32).total for memory in (rows, columns)] == [32, 32]
+
+
 def test_a_tile_that_keeps_its_axis_has_no_such_layout() -> None:
     assert transposing_layout(stored(BATCH, "1x128x128", reshaped("1x128x128"), ROWS), 8) is None
 
@@ -129,4 +154,4 @@ def test_a_buffer_of_other_extents_has_no_such_layout() -> None:
 
 
 def test_a_thread_may_have_longer_columns_than_rows() -> None:
-    assert blocked((64, 64), (16, 4), (4, 8), (1, 2), (1, 0)) in _boxes((64, 64), 2)
+    assert blocked((64, 64), (16, 4), (4, 8), (1, 2), (1, 0)) in _boxes((64, 64), 2, 8)

@@ -6,6 +6,7 @@ The launching code under test is the real one; only the calls below it are not.
 from __future__ import annotations
 
 import ctypes
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,9 +19,10 @@ from tessera_tools.sim.tensor_map import tensor_map
 
 _ELEMENTS = {
     "UINT8": "u8", "UINT16": "u16", "UINT32": "u32", "INT32": "s32", "FLOAT16": "f16", "FLOAT32": "f32",
-    "BFLOAT16": "bf16", "FLOAT64": "f64",
+    "BFLOAT16": "bf16", "FLOAT64": "f64", "TFLOAT32": "tf32",
 }  # fmt: skip
-_MODES = {"NONE": "none"}
+_MODES = {"NONE": "none", "128B_ATOM_32B": "128B_atom_32B"}
+_PREFIXES = r"CU_TENSOR_MAP_(DATA_TYPE|INTERLEAVE|SWIZZLE|L2_PROMOTION(_L2)?)_"
 
 
 class _Pointer:
@@ -231,7 +233,7 @@ class FakeDriver:
     def cuTensorMapEncodeTiled(self, *args: Any) -> tuple[int, Any]:
         self.encoded.append(args)
         kind, _, address, dims, strides, box, steps, interleave, swizzle, promotion, fill = args
-        words = [str(one).rpartition("_")[2] for one in (kind, interleave, swizzle, promotion)]
+        words = [re.sub(_PREFIXES, "", str(one)) for one in (kind, interleave, swizzle, promotion)]
         element, *modes = words
         promoted, padding = modes.pop(), "nan" if "NAN" in str(fill) else "zeros"
         found = tensor_map(

@@ -186,6 +186,21 @@ def test_tensor_maps_of_the_manifest_are_encoded_by_the_driver(monkeypatch: pyte
     assert not simulated.load(ptx, manifest).kernel().launch((1,), [b, 16]).findings
 
 
+def test_the_driver_rounds_to_tf32_and_swizzles_by_32_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = install(monkeypatch)
+    ptx = HEADER.replace("sm_80", "sm_90") + (
+        ".visible .entry k(.param .u64 a, .param .align 64 .b8 t[128])\n.reqntid 1\n{\n  ret;\n}\n"
+    )
+    described = TensorMap(1, 0, "tf32", (32, 16), (128,), (32, 8), (1, 1), "128B_atom_32B")
+    parameters = (Parameter("a", "ptr", 8, 0), Parameter("t", "tensormap", 128, 64))
+    manifest = Manifest("sm_90a", "8.0", (Kernel("k", parameters, (1, 1, 1), tensor_maps=(described,)),))
+    gpu = device("cuda")
+    a = gpu.buffer(np.zeros((16, 32), np.float32), "a", "f32")
+    gpu.load(ptx, manifest).kernel().launch((1,), [a])
+    assert driver.encoded[0][0] == "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32"
+    assert driver.encoded[0][8] == "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B"
+
+
 def test_the_tensor_map_of_a_tensor_without_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver encodes no extent of 0: the map is of one element, which is zero."""
     driver = install(monkeypatch)

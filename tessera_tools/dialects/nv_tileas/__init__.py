@@ -26,6 +26,7 @@ from tessera_tools.dialects.nv_tileas.base import (
     SharedAttr,
     SmemType,
     layout_of,
+    rounds,
     with_layout,
 )
 from tessera_tools.dialects.nv_tileas.box_groups import BoxCommit, BoxCopy, BoxWait
@@ -268,6 +269,7 @@ __all__ = [
     "in_turn",
     "is_unwrapped",
     "layout_of",
+    "rounds",
     "peers_of",
     "pipeline_at",
     "pipeline_of",

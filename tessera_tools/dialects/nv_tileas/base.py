@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import IntegerType, RankedTensorType, ShapedType
+from tessera_tools.ir.types import F32, TF32, IntegerType, RankedTensorType, ShapedType
 from tessera_tools.layout import LinearLayout, from_text, to_text
 from tessera_tools.layout.distributed import check_fits, check_hardware
 from tessera_tools.opdef import Op, of
@@ -113,6 +113,15 @@ class SmemType(StagedType, name="nv_tileas.smem"):
 
 
 SMEM = of(SmemType, summary="nv_tileas.smem")
+
+
+def rounds(memory: Type, element: Type) -> bool:
+    """Whether a load rounds what it reads: f32 to tf32, as TMA does with `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`.
+
+    The driver API does not say how it rounds.  To nearest even, infinities and NaNs as they are: Triton's test of
+    `round_f32_to_tf32` sees that on sm_120.
+    """
+    return memory is F32 and element is TF32
 
 
 def layout_of(type: Type) -> LinearLayout:

@@ -21,11 +21,13 @@ from tessera_tools.dialects.nv_tileas.base import (
     SMEM,
     HasStage,
     SmemType,
+    rounds,
 )
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.interfaces import TileAccess
 from tessera_tools.ir.types import (
+    F32,
     I1,
     I32,
     I64,
@@ -82,7 +84,10 @@ def _verify_cache(op: TiledLoad | TiledStore | LoadGlobal | StoreGlobal, words: 
 
 class TiledLoad(TileAccess, Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("view")),)):
     """Loads a tile at element offsets of a view from global memory to registers; elements outside the view are
-    `padding`."""
+    `padding`.
+
+    Elements of f32 are rounded to nearest even if the tile has elements of tf32: TMA does that on the way.
+    """
 
     word = "ldg"
     view = operand(VIEW)
@@ -103,9 +108,15 @@ class TiledLoad(TileAccess, Op, name="nv_tileas.tiled_load", traits=(MemoryEffec
         """The loaded tile."""
         return self.res
 
+    @property
+    def rounds(self) -> bool:
+        """Whether the elements are rounded from f32 to tf32."""
+        return rounds(self.view.type.element, self.res.type.element)
+
     def verify_op(self) -> None:
-        self.atom.check(self, self.view.type.element)
-        verify_access(self, self.view.type, self.res.type)
+        view, tile = self.view.type, self.res.type
+        self.atom.check(self, view.element)
+        verify_access(self, view, RankedTensorType(tile.shape, F32) if self.rounds else tile)
         _verify_indices(self, self.view.type)
         _verify_cache(self, LOADS)
 

@@ -7,7 +7,7 @@ from math import prod
 from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
 from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
-from tessera_tools.dialects.nv_tileas.base import SMEM, HasStage, SmemType
+from tessera_tools.dialects.nv_tileas.base import SMEM, HasStage, SmemType, rounds
 from tessera_tools.dialects.nv_tileas.clusters import peers_of, shared_axis
 from tessera_tools.dialects.nv_tileas.pipelines import (
     FULL,
@@ -65,7 +65,10 @@ FACTOR = of(SmemType, RankedTensorType, summary="nv_tileas.smem of one stage, or
 
 
 class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,)):
-    """The TMA descriptor of a view, for copies of boxes.  The launcher creates it from the kernel's parameters."""
+    """The TMA descriptor of a view, for copies of boxes.  The launcher creates it from the kernel's parameters.
+
+    Through one of tf32 elements, loads from a view of f32 are rounded.
+    """
 
     view = operand(VIEW)
     box = attribute(I64_ARRAY)
@@ -75,7 +78,11 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
 
     def verify_op(self) -> None:
         box, desc = tuple(self.box.values), self.res.type
-        if box != desc.shape or desc.element is not self.view.type.element or len(box) != self.view.type.rank:
+        element = self.view.type.element
+        loads = desc.element is element or (
+            isinstance(self.atom, TmaLoadAtomAttr) and rounds(element, desc.element)
+        )
+        if box != desc.shape or not loads or len(box) != self.view.type.rank:
             raise self.error(f"describes boxes {list(box)} of {self.view.type}, but returns {desc}")
         if any(not 1 <= n <= MOST_EXTENT for n in box):
             raise self.error(

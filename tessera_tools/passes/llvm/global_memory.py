@@ -18,9 +18,10 @@ from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.builtin_attributes import element_attribute, i32
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, I64, IntegerType, VectorType
+from tessera_tools.ir.types import I32, I64, TF32, IntegerType, VectorType
 from tessera_tools.layout import LinearLayout, as_xor_expression, coalesced, vector_access
 from tessera_tools.passes.llvm.cache import load, store
+from tessera_tools.passes.llvm.casts import rounded
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.instructions import guarded, only_where
@@ -283,6 +284,8 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
             for register in group.registers:
                 elements[register] = next(values)
     fill_copies(layout, elements)
+    if op.rounds:
+        elements = [rounded(e, value, TF32) for value in elements]
     low.define(op.res, Tile(op.res.type, elements))
     low.define(op.out_token, None)
 

@@ -10,7 +10,7 @@ Format", "Shared Memory Descriptor".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
@@ -18,17 +18,21 @@ from tessera_tools.dialects import llvm
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.layout.shared import ATOMICITY, SWIZZLE_ALIGNMENT, WIDE_ATOMICITY, swizzled
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.records import dataclass
 
-_MODES = {128: 1, 64: 2, 32: 3}
-"""Bits 62 and 63 of a descriptor by the bytes of its swizzle."""
 _ROWS = 8
 """Rows of a core matrix."""
+_MODE_BITS = 61
+"""The first bit of the swizzle mode in a descriptor."""
+_MODES = {
+    (128, ATOMICITY): 2, (64, ATOMICITY): 4, (32, ATOMICITY): 6, (128, WIDE_ATOMICITY): 1,
+}  # fmt: skip
+"""The swizzle mode by the bytes of its rows and its atomicity.  wgmma has the even ones."""
 _LOW_WORD = (1 << 32) - 1
 _PLACES = 1 << 18
 """Descriptors hold the addresses of this many bytes."""
@@ -38,38 +42,42 @@ _PLACES = 1 << 18
 class Matrix:
     """The layout of a matrix in a buffer: `k_axis` is its axis of K; offsets are in bytes."""
 
-    swizzle: int
+    mode: int
+    """Of the swizzle."""
     k_major: bool
     leading: int
     stride: int
 
     @classmethod
-    def of(cls, buffer: Buffer, k_axis: int, transposed: Sequence[int]) -> Matrix:
-        """The matrix in a buffer; `transposed`: the bits of the elements that need not be contiguous along K.  Raises
-        Refusal unless the instruction can read its layout."""
+    def of(cls, buffer: Buffer, k_axis: int, transposed: Mapping[int, int]) -> Matrix:
+        """The matrix in a buffer; `transposed`: the bits of the elements that need not be contiguous along K, and the
+        atomicity of the swizzle that they have then.  Raises Refusal unless the instruction can read its layout."""
         bits = 8 * element_bytes(buffer.type.element)
         tile = buffer.type.tile
         for order in ((1, 0), (0, 1)):
-            for swizzle in _MODES:
+            for (swizzle, atomicity), mode in _MODES.items():
                 if tile[order[0]] * bits < 8 * swizzle:
                     continue
-                if buffer.layout != swizzled(tile, bits, order, swizzle):
+                if buffer.layout != swizzled(tile, bits, order, swizzle, atomicity):
                     continue
                 k_major = order[0] == k_axis
-                if not k_major and bits not in transposed:
+                if k_major and atomicity != ATOMICITY:
+                    raise Refusal(f"the product requires {ATOMICITY} bytes along K to be permuted together")
+                if not k_major and transposed.get(bits) != atomicity:
                     raise Refusal(f"the product requires elements of {bits} bits to be contiguous along K")
                 if buffer.offset % SWIZZLE_ALIGNMENT[swizzle]:
                     raise Refusal(
                         f"the buffer is not aligned to a multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes"
                     )
                 panel = tile[order[1]] * swizzle
-                return cls(swizzle, k_major, 16 if k_major else panel, _ROWS * swizzle)
+                rows = _ROWS * ATOMICITY // atomicity
+                return cls(mode, k_major, ATOMICITY if k_major else panel, rows * swizzle)
         raise Refusal("the buffer's layout does not match a swizzle of 32, 64 or 128 bytes")
 
     @property
     def fixed(self) -> int:
         """The descriptor without its start address."""
-        return self.leading >> 4 << 16 | self.stride >> 4 << 32 | _MODES[self.swizzle] << 62
+        return self.leading >> 4 << 16 | self.stride >> 4 << 32 | self.mode << _MODE_BITS
 
 
 def start_of(low: Lowering, buffer: Buffer, fixed: int, moved: Int = 0) -> Int:

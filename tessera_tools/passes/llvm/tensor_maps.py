@@ -26,6 +26,7 @@ from tessera_tools.ir.builtin_attributes import (
     i64,
 )
 from tessera_tools.ir.types import I8
+from tessera_tools.layout.shared import ATOMICITY
 
 if TYPE_CHECKING:
     from tessera_tools.passes.llvm.lowering import Lowering
@@ -42,7 +43,8 @@ def box_bytes(op: TiledTmaLoad | BoxCopy | RequestLaunch) -> int:
 
 def tensor_map_of(op: MakeTiledTmaDesc) -> TensorMap:
     """The map of a descriptor; raises an error if it is not a function of parameters."""
-    found = describe(op.view, tuple(op.box.values), op.atom.swizzle)
+    atom = op.atom
+    found = describe(op.view, tuple(op.box.values), atom.swizzle, atom.atomicity, op.res.type.element)
     if isinstance(found, str):
         raise op.error(found)
     return found
@@ -91,8 +93,10 @@ def _attribute(tensor_map: TensorMap, parameter: int) -> Attribute:
             )
         )
 
+    atomicity = (("atomicity", i64(tensor_map.atomicity)),) if tensor_map.atomicity != ATOMICITY else ()
     return DictionaryAttr(
         (
+            *atomicity,
             ("base", i64(tensor_map.base)),
             ("box", numbers(tensor_map.box)),
             ("element_type", StringAttr(tensor_map.element)),

@@ -16,7 +16,7 @@ Generation Instructions", "Instruction descriptor".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.atoms import MmaAtom
@@ -52,6 +52,7 @@ from tessera_tools.ir.types import (
     bit_width,
 )
 from tessera_tools.layout import LinearLayout
+from tessera_tools.layout.shared import ATOMICITY, WIDE_ATOMICITY
 from tessera_tools.layout.tensor_memory import ATOM, LANES, WARP_LANES, are_atoms
 from tessera_tools.passes.llvm.clusters import cluster_barrier, leads, rank, with_peers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
@@ -78,8 +79,9 @@ _MOST_LOADED = 64
 _MOST_STORED = 16
 """Registers of one tcgen05.st.  They are next to each other, and packed from others that stay: with 64, attention with
 128 scores a thread spills."""
-_TRANSPOSED = (8, 16)
-"""Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
+_TRANSPOSED = {8: ATOMICITY, 16: ATOMICITY, 32: WIDE_ATOMICITY}
+"""Bits of the elements of factors that need not be contiguous along K, and the atomicity of their swizzle if they are
+not."""
 _CTAS_OF_PAIR = 2
 _BLOCKS_OF_COLUMN = 4
 """Factors of blocks in a column of 32 bits."""
@@ -196,7 +198,7 @@ def _from(
 class _Factor:
     """A factor in shared memory: descriptors of its pieces."""
 
-    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, transposed: Sequence[int]) -> None:
+    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, transposed: Mapping[int, int]) -> None:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
         self.matrix = Matrix.of(buffer, k_axis, transposed)
         self.start = start_of(low, buffer, self.matrix.fixed | _VERSION)
@@ -282,7 +284,7 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
         )
     m, n, k = op.atom.mnk
     packed = op.packed
-    transposed = _TRANSPOSED if packed == 1 else ()
+    transposed = _TRANSPOSED if packed == 1 else {}
     in_tensor = isinstance(op.a.type, TmemType)
     a = _TensorFactor(low, op.a) if in_tensor else _Factor(low, low.buffer(op.a), 1, transposed)
     b = _Factor(low, low.buffer(op.b), 0, transposed)
@@ -540,7 +542,7 @@ def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
             f"copies by {ctas} CTA{'s' if in_pair else ''} to a buffer that is {'not ' if in_pair else ''}allocated "
             "for pairs; all tcgen05 instructions of a kernel have one cta_group"
         )
-    source, target = _Factor(low, low.buffer(op.source), 1, ()), _buffer(low, op.target)
+    source, target = _Factor(low, low.buffer(op.source), 1, {}), _buffer(low, op.target)
     # What the threads have written to the source, and the mbarriers, are there before the copy, and their accesses of
     # what it replaces are over.
     is_fenced = op in low.fences.before

@@ -53,12 +53,12 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
     rank = len(tile)
     swizzle, memory = atom.swizzle, atom.row.memory
     assert memory is not None, f"the table of atoms has no shared-memory layout for {atom}"
-    whole = memory(tile, bits, None, swizzle)
+    whole = memory(tile, bits, None, swizzle, atom.atomicity)
     if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
         raise Refusal(
             f"the buffer's layout does not match boxes {list(box)} with a swizzle of {swizzle} bytes"
         )
-    part, size = memory(box, bits, None, swizzle), prod(box)
+    part, size = memory(box, bits, None, swizzle, atom.atomicity), prod(box)
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
         if start % size or not _has_layout(whole, part, corner, start, rank):

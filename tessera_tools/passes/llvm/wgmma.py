@@ -17,6 +17,7 @@ from tessera_tools.ir.builtin_attributes import DenseElementsAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, RankedTensorType, Type
 from tessera_tools.layout import LinearLayout, as_xor_expression
+from tessera_tools.layout.shared import ATOMICITY
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.float_formats import float_op
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
@@ -30,7 +31,7 @@ class _Operand:
 
     def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, accumulator: LinearLayout) -> None:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
-        self.matrix = Matrix.of(buffer, k_axis, (16,))
+        self.matrix = Matrix.of(buffer, k_axis, {16: ATOMICITY})
         e = low.e
         # Each warpgroup of the unit has its own rows and columns.
         moved: Int = 0

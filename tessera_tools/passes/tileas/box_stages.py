@@ -156,7 +156,7 @@ def _descriptor(load: BoxLoad, builder: Builder) -> Value:
     desc = nv_tileas.MakeTiledTmaDesc(
         view,
         DenseArrayAttr(I64, load.boxes.box),
-        TmaLoadAtomAttr(len(load.boxes.box), element, load.boxes.swizzle),
+        TmaLoadAtomAttr(len(load.boxes.box), element, load.boxes.swizzle, load.boxes.atomicity),
         res=TmaDescType(load.boxes.box, element),
         location=location,
     )

@@ -22,7 +22,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import LinearLayout
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.layout.shared import ATOMICITY, SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.planning.boxes import MOST_AXES, TMA_ALIGNMENT, box_of
 from tessera_tools.records import dataclass, replace
@@ -30,6 +30,9 @@ from tessera_tools.records import dataclass, replace
 ENOUGH_BLOCKS = 4
 """CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
 to so many, but no further."""
+
+SHORTEST_ROWS = "products read rows of at least 32 bytes from shared memory"
+LONGER_ROWS = "use a tile with longer rows"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Boxes:
     swizzle: int
     bits: int
     """The size of an element in memory."""
+    atomicity: int = ATOMICITY
+    """The bytes that the swizzle keeps together."""
 
     @property
     def count(self) -> int:
@@ -56,7 +61,8 @@ class Boxes:
     @property
     def text(self) -> str:
         """What a remark says of them: `boxes of 128x64 elements, swizzled by 128 bytes`."""
-        return f"boxes of {'x'.join(map(str, self.box))} elements, swizzled by {self.swizzle} bytes"
+        together = f", {self.atomicity} at a time" if self.atomicity != ATOMICITY else ""
+        return f"boxes of {'x'.join(map(str, self.box))} elements, swizzled by {self.swizzle} bytes{together}"
 
     def cut(self, parts: int) -> Boxes | None:
         """The same tile in boxes of which so many CTAs may each copy as many, those that are next to each other along
@@ -74,7 +80,7 @@ class Boxes:
     @property
     def layout(self) -> LinearLayout:
         """The layout of the boxes of a tile in the buffer."""
-        return swizzled(self.tile, self.bits, None, self.swizzle)
+        return swizzled(self.tile, self.bits, None, self.swizzle, self.atomicity)
 
 
 def axes_of(
@@ -129,8 +135,10 @@ def boxes_of(
     axes: tuple[int, ...],
     swizzle: int,
     verb: str,
+    atomicity: int = ATOMICITY,
 ) -> Boxes:
-    """The boxes of a tile for a swizzle (0 for none).  Raises Missed if there are none, or no tensor map."""
+    """The boxes of a tile for a swizzle (0 for none) and its atomicity.  Raises Missed if there are none, or no tensor
+    map."""
     view = op.view.defining_op
     size = element_bytes(type.element)
     tile = tuple(type.shape[axis] for axis in axes)
@@ -142,7 +150,7 @@ def boxes_of(
             f"{verb} rows of {tile[-1] * size} bytes, which are not whole boxes of {least} bytes",
             "use a tile with longer rows",
         )
-    found = Boxes(axes, tile, box, swizzle, 8 * size)
+    found = Boxes(axes, tile, box, swizzle, 8 * size, atomicity)
     assert isinstance(view, nv_tileaa.MakeMemRef)  # axes_of refuses others
     turned = with_axes(view, axes)
     problem = describe(turned.res, found.box, swizzle)
@@ -150,6 +158,23 @@ def boxes_of(
     if isinstance(problem, str):
         raise Missed(op, problem.replace("describes", verb))
     return found
+
+
+def boxes_of_factor(
+    load: nv_tileas.TiledLoad, type: RankedTensorType, axes: tuple[int, ...], atomicity: int = ATOMICITY
+) -> Boxes:
+    """The boxes by which TMA brings a tile for a product, in the widest swizzle with this atomicity.  Raises Missed if
+    there are none.
+
+    Factors have at least 8 rows, the pattern of a swizzle."""
+    size = element_bytes(type.element)
+    width = type.shape[axes[-1]] * size
+    modes = (128, 64, 32) if atomicity == ATOMICITY else (128,)
+    swizzle = next((s for s in modes if width % s == 0), 0)
+    if not swizzle:
+        least = f"reads rows of {width} bytes; products read rows of at least {modes[-1]} bytes from shared memory"
+        raise Missed(load, least, LONGER_ROWS)
+    return boxes_of(load, type, axes, swizzle, "reads", atomicity)
 
 
 def with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.analysis.storage import padded_bits
-from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import RankedTensorType
@@ -42,6 +42,9 @@ _CASTS = frozenset(
         "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast",
     )
 )  # fmt: skip
+
+MOVES_NOTHING = (nv_tileaa.Permute, nv_tileaa.Reshape, arith.NegF)
+"""Ops that neither compute nor move an element: what they make is a factor as it was."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +99,8 @@ class DotSource:
             return f"{self.element} has {storage_bits(self.element)} bits in global and {self.bits} in shared memory"
         if load.atom.bits < 32:
             return f"its accesses are of {load.atom.bits} bits, and cp.async copies 32, 64 or 128"
+        if load.rounds:
+            return "its elements are rounded as they are loaded"
         if load.padding.value not in ("undef", "zero"):
             return f"it is padded with {load.padding.value}, and cp.async pads with zero"
         return ""
@@ -221,3 +226,12 @@ def words(type: RankedTensorType, layout: LinearLayout | None = None) -> int:
     """The number of 32-bit registers of a tile in a thread."""
     found = layout if layout is not None else nv_tileas.layout_of(type)
     return found.in_size("register") * padded_bits(type.element) // 32
+
+
+def is_factor(user: Operation, value: Value) -> bool:
+    """True if a value goes into products as a factor, and nowhere else, at most through ops that move no element."""
+    if isinstance(user, nv_tileas.Dot):
+        return value is not user.c and value not in user.scales
+    if not isinstance(user, MOVES_NOTHING):
+        return False
+    return all(is_factor(u, user.results[0]) for u in user.results[0].users)

@@ -30,8 +30,15 @@ from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.traversal import enclosing
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.passes.tileas.boxes import Boxes, axes_of, boxes_of
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, WIDE_ATOMICITY, swizzled
+from tessera_tools.passes.tileas.boxes import (
+    LONGER_ROWS,
+    SHORTEST_ROWS,
+    Boxes,
+    axes_of,
+    boxes_of,
+    boxes_of_factor,
+)
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.missed import Missed, place_of
 from tessera_tools.planning.accesses import MANY_ROWS
@@ -39,6 +46,8 @@ from tessera_tools.planning.shared_memory import stage_stride
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
+WORD_BYTES = 4
+"""Size of the elements of tf32, which tcgen05.mma reads across K in a swizzle of another atomicity."""
 REGISTER_BYTES = 2
 """Size of the elements of A, in bytes, for which A may be in registers."""
 LOADS = (nv_tileas.TiledLoad, nv_tileaa.Load)
@@ -50,8 +59,6 @@ elements are computed from, or the sums of the consumer, takes registers, too.""
 _NARROWEST_COPY = 32
 """The fewest bits that a cp.async copies."""
 SIDES = ("left", "right")
-SHORTEST_ROWS = "products read rows of at least 32 bytes from shared memory"
-LONGER_ROWS = "use a tile with longer rows"
 OTHER_TOKEN = "give it another token if the two touch different memory"
 _ALONG_K = (
     "reads an operand that is not contiguous along K, as wgmma requires unless elements have 16 bits",
@@ -88,7 +95,7 @@ class BoxLoad:
             if isinstance(step, nv_tileaa.Permute):
                 axis = step.permutation.values[axis]
         self.half = axis
-        self.boxes = _boxes_of_factor(self.load, self.type, self.boxes.order)
+        self.boxes = boxes_of_factor(self.load, self.type, self.boxes.order, self.boxes.atomicity)
 
     def share(self, among: int = ~0) -> None:
         """Let the CTAs of a cluster that need the same tile copy it together, if there are boxes for it; only those
@@ -257,7 +264,7 @@ def read_load(
     of the swizzles that fits it.  Missed if it cannot."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    axes = _tma_axes(load, type, facts)
+    axes = tma_axes(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
@@ -274,7 +281,7 @@ def read_load(
     raise why
 
 
-def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
+def tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
     """The axes of a load's view in the order of its tensor map.  Raises Missed if TMA in a producer cannot execute the
     load."""
     if load.padding.value not in ("undef", "zero"):
@@ -308,36 +315,30 @@ def box_load(
     the elements that need not be contiguous along K."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    made = BoxLoad(load, _boxes_of_factor(load, type, _tma_axes(load, type, facts)), steps)
-    _check_major(position, made, element_bytes(type.element), transposed)
+    axes, size = tma_axes(load, type, facts), element_bytes(type.element)
+    made = BoxLoad(load, boxes_of_factor(load, type, axes), steps)
+    if not _is_along_k(position, made):
+        if size not in transposed:
+            raise _not_along_k(load, transposed)
+        if size == WORD_BYTES:
+            made.boxes = boxes_of_factor(load, type, axes, WIDE_ATOMICITY)
     check_order(load, dot, order)
     return made
 
 
-def _boxes_of_factor(load: nv_tileas.TiledLoad, type: RankedTensorType, axes: tuple[int, ...]) -> Boxes:
-    """The boxes by which TMA brings a tile for a product, in the widest swizzle.  Raises Missed if there are none.
-
-    Factors have at least 8 rows, the pattern of a swizzle."""
-    size = element_bytes(type.element)
-    width = type.shape[axes[-1]] * size
-    swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
-    if not swizzle:
-        raise Missed(load, f"reads rows of {width} bytes; {SHORTEST_ROWS}", LONGER_ROWS)
-    return boxes_of(load, type, axes, swizzle, "reads")
+def _is_along_k(position: int, made: BoxLoad) -> bool:
+    """Whether an operand is contiguous along K."""
+    return made.seen.apply({"offset": 1})[f"dim{1 - position}"] == 1
 
 
-def _check_major(position: int, made: BoxLoad, size: int, transposed: Sequence[int]) -> None:
-    """Raises Missed if the operand is not contiguous along K, and the product requires it."""
-    k_axis = 1 - position
-    first = made.seen.apply({"offset": 1})
-    if first[f"dim{k_axis}"] != 1 and size not in transposed:
-        bits = " or ".join(str(8 * other) for other in transposed)
-        unless = f" unless elements have {bits} bits" if transposed else ""
-        raise Missed(
-            made.load,
-            f"reads an operand that is not contiguous along K, as the product requires{unless}",
-            _ALONG_K[1],
-        )
+def _not_along_k(load: nv_tileas.TiledLoad, transposed: Sequence[int]) -> Missed:
+    bits = " or ".join(str(8 * other) for other in transposed)
+    unless = f" unless elements have {bits} bits" if transposed else ""
+    return Missed(
+        load,
+        f"reads an operand that is not contiguous along K, as the product requires{unless}",
+        _ALONG_K[1],
+    )
 
 
 def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
@@ -412,6 +413,7 @@ def loaded_fill(
         and storage_bits(element) == padded_bits(element)
         and load.padding.value in ("undef", "zero")
         and load.cache is None
+        and not load.rounds
         and (atom <= padded_bits(element) or fast == along)
     )
     return ThreadFill(load, memory, swizzle, steps, is_copied, refusal, [] if is_copied else [load])

@@ -25,6 +25,7 @@ from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import I64
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.dot_sources import MOVES_NOTHING, is_factor
 from tessera_tools.passes.tileas.slicing import Slicing
 from tessera_tools.planning.boxes import box_of
 from tessera_tools.planning.kernel import kernels_with
@@ -97,26 +98,14 @@ def decompose_tiled_load_store_view(function: nv_tileaa.Func, target: Target, co
     if not (target.has(Feature.TMA) and (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05))):
         return
     for load in [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad)]:
-        if all(_is_factor(use.owner, load.res) for use in load.res.uses):
+        if all(is_factor(use.owner, load.res) for use in load.res.uses):
             context.count("decomposed", _copy_for_each_use(load))
-
-
-_MOVES_NOTHING = (nv_tileaa.Permute, nv_tileaa.Reshape, arith.NegF)
-
-
-def _is_factor(user: Operation, value: Value) -> bool:
-    """True if a value goes into products as a factor, and nowhere else, at most through ops that move no element."""
-    if isinstance(user, nv_tileas.Dot):
-        return value is not user.c and value not in user.scales
-    if not isinstance(user, _MOVES_NOTHING):
-        return False
-    return all(_is_factor(u, user.results[0]) for u in user.results[0].users)
 
 
 def _copy_for_each_use(op: Operation) -> int:
     """Copy an op for each use of its tile but one, with the ops in between; how often."""
     for user in list(op.results[0].users):
-        if isinstance(user, _MOVES_NOTHING):
+        if isinstance(user, MOVES_NOTHING):
             _copy_for_each_use(user)
     uses = list(op.results[0].uses)
     for use in uses[1:]:
@@ -197,7 +186,7 @@ def refresh_box_dim(function: nv_tileaa.Func, target: Target, context: PassConte
         for copy in copies:
             buffer = copy.buffer
             if isinstance(buffer.defining_op, nv_tileas.AllocTensor) and buffer.type.layout is None:
-                layout = SharedAttr(swizzled(tile, 8 * size, None, made.atom.swizzle))
+                layout = SharedAttr(swizzled(tile, 8 * size, None, made.atom.swizzle, made.atom.atomicity))
                 buffer.type = SmemType(buffer.type.shape, buffer.type.element, layout)
         context.count("boxes")
 

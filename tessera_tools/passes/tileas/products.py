@@ -446,15 +446,19 @@ def _factor(
         try:
             return box_load(dot, position, *traced, facts, order)
         except Missed as refusal:
-            if element_bytes(traced[0].res.type.element) == 1:
-                # A byte at a time would be what threads bring along another axis: others exchange them.
+            size = element_bytes(traced[0].res.type.element)
+            # The instruction takes words of 32 bits from registers one by one, wherever they lie.
+            in_registers = position == 0 and size * 8 == 32
+            if size != REGISTER_BYTES:
+                # An element at a time would be what threads bring along another axis: others exchange them.
                 with suppress(Missed):
-                    converted = _converted(dot, position, facts, order, banned)
+                    converted = None if in_registers else _converted(dot, position, facts, order, banned)
                     if converted is not None:
                         return converted
-                    staged_layout(dot, position)
+                    if not in_registers:
+                        staged_layout(dot, position)
                     _read_all(dot, position, [traced[0]], found.read, facts, order, banned)
-                    found.is_written |= position == 0
+                    found.is_written |= position == 0 and not in_registers
                     return None
             return loaded_fill(dot, position, *traced, refusal, order)
     loads = loads_of(dot, position)

@@ -20,6 +20,7 @@ from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.op_keys import op_key
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.missed import place_of
+from tessera_tools.passes.tileas.round_loads import round_in_registers
 
 _Number: TypeAlias = int | Value
 _Axis: TypeAlias = tuple[int, int, _Number, _Number, _Number]
@@ -59,7 +60,7 @@ def _same_tile(load: BoxLoad, other: BoxLoad) -> bool:
     return (
         view.base is other_view.base
         and load.type.element is other.type.element
-        and load.swizzle == other.swizzle
+        and (load.swizzle, load.boxes.atomicity) == (other.swizzle, other.boxes.atomicity)
         and load.half == other.half is None
         and _axes(load, view) == _axes(other, other_view)
     )
@@ -89,13 +90,16 @@ def by_last_reader(dot: Operation, loads: Sequence[Filler]) -> list[list[Filler]
     return list(found.values())
 
 
+_LOADS = (nv_tileas.TiledLoad, nv_tileaa.Permute, nv_tileaa.Reshape, arith.NegF, arith.TruncF)
+
+
 def merge_loads(function: nv_tileaa.Func) -> bool:
-    """Let loads be one again that were made for each product, with what is between, where threads load the tile.
-    Whether there were any."""
+    """Let loads be as the program has them where threads load the tile: one for all products, with what is between, and
+    rounded in registers.  Whether there were others."""
     found: dict[object, Operation] = {}
-    merged = False
+    merged = round_in_registers(function)
     for op in list(function.walk()):
-        if not isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):
+        if not isinstance(op, _LOADS):
             continue
         first = found.setdefault((op.parent, op_key(op)), op)
         if first is not op:

@@ -34,6 +34,7 @@ from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.types import RankedTensorType, bit_width
 from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
 from tessera_tools.passes.tileas.fills import (
+    WORD_BYTES,
     BoxLoad,
     Filler,
     ThreadFill,
@@ -420,6 +421,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         around = around.parent_op
     pack_factors(dot)
     transposed = () if is_packed(dot) else _TRANSPOSED
+    across = (*transposed, WORD_BYTES) if transposed else ()
     factors: list[Filler | None] = []
     scales: dict[int, BoxLoad] = {}
     read: list[BoxLoad] = []
@@ -429,7 +431,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         try:
             if traced is None:
                 raise why_computed(dot, position)
-            factors.append(box_load(dot, position, *traced, facts, order, transposed))
+            factors.append(box_load(dot, position, *traced, facts, order, across))
         except Missed as refusal:
             known = len(read)
             try:

@@ -16,7 +16,7 @@ from tessera_tools.sim.memory import Buffer
 from tessera_tools.sim.program import Address, Operand
 from tessera_tools.sim.proxies import async_read, readable
 from tessera_tools.sim.reductions import OPERATIONS, combiner
-from tessera_tools.sim.tensor_geometry import Box, column, fill_of, flush, gather4, swizzled, tile
+from tessera_tools.sim.tensor_geometry import Box, column, fill_of, gather4, loaded, swizzled, tile
 from tessera_tools.sim.tensor_map import SPANS, TensorMap
 from tessera_tools.sim.tensormap_proxy import read_map
 from tessera_tools.sim.types import TYPES
@@ -131,7 +131,7 @@ def _inside(warp: Warp, mask: Mask, tensor: TensorMap, box: Box, what: str) -> _
 
 def _place(tensor: TensorMap, box: Box, offset: int) -> Array:
     """The shared bytes [rows, columns * shared] of a box, swizzled."""
-    return swizzled(offset, box.rows, box.columns * box.shared, tensor.swizzle)
+    return swizzled(offset, box.rows, box.columns * box.shared, tensor.swizzle, tensor.atomicity)
 
 
 def _span(tensor: TensorMap, box: Box) -> int:
@@ -183,11 +183,11 @@ def copy(ctx: Context) -> Execute:
 
         def fetch() -> Array:
             if inside is not None and inside.units is not None and box.size == box.shared:
-                return flush(tensor, inside.read()).reshape(box.rows, -1)
+                return loaded(tensor, inside.read()).reshape(box.rows, -1)
             raw = np.empty((box.rows, box.columns, box.shared), np.uint8)
             raw[...] = fill_of(tensor)
             if inside is not None:
-                part = flush(tensor, inside.read()).reshape(box.rows, box.columns, box.size)
+                part = loaded(tensor, inside.read()).reshape(box.rows, box.columns, box.size)
                 ok = box.valid()
                 raw[ok, : box.size] = part[ok]
                 raw[ok, box.size :] = 0

@@ -54,7 +54,19 @@ module attributes {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_
 
 // -----
 
-// expected-error @below {{unknown swizzle 'interleave'; expected swizzle_32B, swizzle_64B or swizzle_128B}}
+// expected-error @below {{a swizzle of 64 bytes has no atomicity of 32 bytes}}
+module attributes {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_tf32, swizzle_64B_atom_32B>} {
+}
+
+// -----
+
+// expected-error @below {{a swizzle of 128 bytes has no atomicity of 64 bytes}}
+module attributes {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_tf32, swizzle_128B_atom_64B>} {
+}
+
+// -----
+
+// expected-error @below {{unknown swizzle 'interleave'; expected swizzle_32B, swizzle_64B, swizzle_128B or swizzle_128B_atom_32B}}
 module attributes {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, interleave>} {
 }
 

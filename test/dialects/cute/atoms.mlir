@@ -14,6 +14,8 @@ func.func @copies() {
   %3 = arith.constant {a = #cute.copy_atom<sm90_tma_load_2d_f16>} 0 : i32
   // CHECK: {a = #cute.copy_atom<sm90_tma_store_5d_f32>}
   %4 = arith.constant {a = #cute.copy_atom<sm90_tma_store_5d_f32>} 0 : i32
+  // CHECK: {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_tf32, swizzle_128B_atom_32B>}
+  %atom = arith.constant {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_tf32, swizzle_128B_atom_32B>} 0 : i32
   // CHECK: {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>}
   %5 = arith.constant {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>} 0 : i32
   // CHECK: {a = #cute_nvgpu.atom_copy_field_tmastore<store_1d_i32>}

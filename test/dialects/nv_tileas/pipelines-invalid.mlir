@@ -480,6 +480,15 @@ func.func @a_slot_without_a_phase(%x: i32) {
 
 // -----
 
+func.func @a_descriptor_that_would_round_a_store(%v: !nv_tileaa.memref<?x?xf32>) {
+  %y = nv_tileas.make_tiled_tma_desc %v, box = [64, 32] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_tf32, swizzle_128B>} : !nv_tileaa.memref<?x?xf32> -> !nv_tileas.tma_desc<64x32xtf32>
+  // expected-error @below {{'nv_tileas.make_tiled_tma_desc' op describes boxes [64, 32] of !nv_tileaa.memref<?x?xf32>, but returns !nv_tileas.tma_desc<64x32xtf32>}}
+  %z = nv_tileas.make_tiled_tma_desc %v, box = [64, 32] {atom = #cute_nvgpu.atom_copy_field_tmastore<store_2d_tf32, swizzle_128B>} : !nv_tileaa.memref<?x?xf32> -> !nv_tileas.tma_desc<64x32xtf32>
+  return
+}
+
+// -----
+
 func.func @a_descriptor_of_another_view(%v: !nv_tileaa.memref<?x?xf16>) {
   // expected-error @below {{'nv_tileas.make_tiled_tma_desc' op has #cute_nvgpu.atom_copy_field_tmaload<load_2d_f32, swizzle_128B>, which does not copy boxes of !nv_tileas.tma_desc<64x64xf16>}}
   %z = nv_tileas.make_tiled_tma_desc %v, box = [64, 64] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f32, swizzle_128B>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>

@@ -16,10 +16,15 @@ from tessera_tools.passes.llvm.tma import _step, check_boxes
 
 
 def buffer(
-    element: Type = F16, bits: int = 16, order: tuple[int, int] = (1, 0), swizzle: int = 128, offset: int = 0
+    element: Type = F16,
+    bits: int = 16,
+    order: tuple[int, int] = (1, 0),
+    swizzle: int = 128,
+    offset: int = 0,
+    atomicity: int = 16,
 ) -> Buffer:
     """A tile of 64x64 in the layout of a swizzle."""
-    layout = swizzled((64, 64), bits, order, swizzle)
+    layout = swizzled((64, 64), bits, order, swizzle, atomicity)
     return Buffer(offset, SmemType((1, 64, 64), element, SharedAttr(layout)))
 
 
@@ -29,13 +34,22 @@ def buffer(
         (buffer(swizzle=0), "the buffer's layout does not match a swizzle of 32, 64 or 128 bytes"),
         (buffer(F32, 32, (0, 1)), "the product requires elements of 32 bits to be contiguous along K"),
         (buffer(offset=512), "the buffer is not aligned to a multiple of 1024 bytes"),
+        (buffer(atomicity=32), "the product requires 16 bytes along K to be permuted together"),
     ],
 )
 def test_a_product_reads_what_is_swizzled_and_aligned(made: Buffer, reason: str) -> None:
-    assert Matrix.of(buffer(), 1, (16,)).swizzle == 128
+    assert Matrix.of(buffer(), 1, {16: 16}).fixed >> 61 == 2
     with pytest.raises(Refusal) as caught:
-        Matrix.of(made, 1, (16,))
+        Matrix.of(made, 1, {16: 16})
     assert str(caught.value) == reason
+
+
+def test_words_across_k_are_permuted_by_32_bytes() -> None:
+    """Groups of 4 rows of 128 bytes; 32 columns further, the next 64 rows (PTX ISA, "Strides")."""
+    found = Matrix.of(buffer(F32, 32, (0, 1), atomicity=32), 1, {32: 32})
+    assert (found.fixed >> 61, found.k_major, found.leading, found.stride) == (1, False, 64 * 128, 4 * 128)
+    with pytest.raises(Refusal, match="requires elements of 32 bits to be contiguous along K"):
+        Matrix.of(buffer(F32, 32, (0, 1)), 1, {32: 32})
 
 
 @pytest.mark.parametrize(

@@ -371,9 +371,10 @@ entry @computed(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f32>>, %n: 
   return
 }
 
-// Elements of 32 bits, of which tensor cores read whole rows along K only.
-// CHECK:      remark[missed]: the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads an operand that is not contiguous along K, as the product requires unless elements have 16 bits: lay the tensor out along K [tma]
-// SM100:      remark[missed]: right operand of tile 32x64xtf32 goes to shared memory through registers, not by TMA: nv_tileas.tiled_load at {{.*}} reads an operand that is not contiguous along K, as the product requires unless elements have 8 or 16 bits: lay the tensor out along K [staging]
+// Elements of 32 bits along N: wgmma reads them along K only, and tcgen05.mma in a swizzle of its own.
+// CHECK:      remark[passed]: load by TMA in boxes of 32x32 elements, swizzled by 128 bytes [tma]
+// CHECK:      remark[passed]: an agent of its own computes the factor from what TMA brings, ahead of the product [staging]
+// SM100:      remark[passed]: load by TMA in boxes of 32x32 elements, swizzled by 128 bytes, 32 at a time [tma]
 entry @turned(%p: tile<ptr<tf32>>, %q: tile<ptr<tf32>>, %r: tile<ptr<f32>>, %n: tile<i32>) {
   %t = make_token : token
   %zero = constant <i32: 0> : tile<i32>

@@ -68,8 +68,12 @@ def load(made: Any, tensor: Any, place: tuple[int, ...], total: int, expected: i
 
 
 def swizzle(at: int, mode: str) -> int:
-    """PTX ISA, "Swizzling modes": 16-byte chunks of a row change places by the number of the 128-byte line."""
+    """PTX ISA, "Swizzling modes": 16-byte chunks of a row change places by the number of the 128-byte line, or pairs of
+    chunks."""
     line, chunk = at // 128, at // 16
+    if mode == "128B_atom_32B":
+        pair = at // 32
+        return (pair // 4 * 4 + (pair % 4 ^ line % 4)) * 32 + at % 32
     if mode == "128B":
         chunk = chunk // 8 * 8 + (chunk % 8 ^ line % 8)
     elif mode == "64B":
@@ -126,9 +130,9 @@ def test_a_tile_has_each_element_of_its_box_and_zeros_outside(
     assert out.view(dtype).tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("mode", ["32B", "64B", "128B"])
+@pytest.mark.parametrize("mode", ["32B", "64B", "128B", "128B_atom_32B"])
 def test_a_swizzle_permutes_the_chunks_of_each_line(mode: str) -> None:
-    words = {"32B": 8, "64B": 16, "128B": 32}[mode]
+    words = {"32B": 8, "64B": 16}.get(mode, 32)
     tensor = np.arange(16 * words, dtype=np.uint32).reshape(16, words)
 
     def made(buffer: sim.Buffer) -> bytes:
@@ -160,6 +164,39 @@ def test_ftz_types_flush_subnormal_numbers() -> None:
 
     _, out = load(made, tensor, (0,), 16, 16)
     assert out.view(np.uint32).tolist() == np.array([1, 0, -0.0, 2], np.float32).view(np.uint32).tolist()
+
+
+ROUNDED = {
+    "below the middle": (0x3F800FFF, 0x3F800000),
+    "the middle, to even": (0x3F801000, 0x3F800000),
+    "the middle, from odd": (0x3F803000, 0x3F804000),
+    "above the middle": (0x3F801001, 0x3F802000),
+    "into the exponent": (0x3FFFFFFF, 0x40000000),
+    "the largest number": (0xFF7FFFFF, 0xFF800000),
+    "infinity": (0x7F800000, 0x7F800000),
+    "a NaN": (0x7F800001, 0x7F800001),
+    "the largest NaN": (0xFFFFFFFF, 0xFFFFFFFF),
+    "a subnormal number": (0x00001800, 0x00002000),
+}
+
+
+@pytest.mark.parametrize("number", ROUNDED)
+def test_tf32_types_round_to_nearest_even(number: str) -> None:
+    before, after = ROUNDED[number]
+
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map("tf32", buffer, (4,), (4,))
+
+    _, out = load(made, np.full(4, before, np.uint32), (0,), 16, 16)
+    assert out.view(np.uint32).tolist() == [after] * 4
+
+
+def test_tf32_without_subnormal_numbers() -> None:
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map("tf32.ftz", buffer, (4,), (4,))
+
+    _, out = load(made, np.array([0x007FFFFF, 0x80001800, 0x00800001, 0x3F801001], np.uint32), (0,), 16, 16)
+    assert out.view(np.uint32).tolist() == [0, 0x80000000, 0x00800000, 0x3F802000]
 
 
 def columns(
