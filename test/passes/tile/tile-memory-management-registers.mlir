@@ -1,6 +1,10 @@
 // RUN: tessera-opt %s --tile-memory-management -o %t
 // RUN: filecheck %s --input-file %t
 // RUN: tessera-opt %t --tile-memory-management | diff %t -
+// RUN: tessera-opt %s --tile-memory-management=compile=false --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATS
+
+// STATS: 1 shared
+// STATS-NEXT: 1 spilled
 
 // %q begins when %p is not needed any more; %r when %q is.
 // CHECK-LABEL: func.func @sharing
