@@ -199,3 +199,18 @@ def test_the_kernel_begins_at_a_number_that_fits_the_type(
     placement = Placement(INTERVAL, {first: 0, last: 2 * INTERVAL})
     assert (pipelined(loop, placement, lambda _, made, __: made) is not None) is is_pipelined
     assert results(function, 7, 0) == results(expected, 7, 0)
+
+
+def test_what_is_placed_before_its_operand_stays() -> None:
+    text = """func.func @f(%x: i32, %n: i32) -> i32 {
+  %one = arith.constant 1 : i32
+  %r = scf.for %i = %one to %n step %one iter_args(%a = %x) -> (i32) : i32 {
+    %u = arith.muli %i, %i : i32
+    %v = arith.addi %a, %u : i32
+    scf.yield %v : i32
+  }
+  func.return %r : i32
+}"""
+    (loop,) = (op for op in parse_module(text).walk() if isinstance(op, scf.For))
+    first, last, _ = loop.body.entry
+    assert pipelined(loop, Placement(INTERVAL, {first: INTERVAL, last: 0}), lambda _, made, __: made) is None
