@@ -313,11 +313,9 @@ def changed_stages(before: str, after: str) -> list[str]:
 # -- snapshots
 
 
-def compile_one(job: tuple[Path, Program, str, str, dict[str, Any]]) -> tuple[str, str]:
-    """(file, text) of one program: compiled by the compiler in `tree`, which every process imports once."""
-    tree, program, target, stage, changes = job
-    if str(tree) not in sys.path:
-        sys.path.insert(0, str(tree))
+def compile_one(job: tuple[Program, str, str, dict[str, Any]]) -> tuple[str, str]:
+    """(file, text) of one program, compiled by the compiler that the process imports."""
+    program, target, stage, changes = job
     try:
         until = "ptx" if stage == "ptx" else "llvmir"
         text = compiled(program, target, until, changes, explains=stage == "remarks")[stage]
@@ -378,8 +376,10 @@ def worker() -> Any:
 
 def make(tree: Path, folder: Path, options: argparse.Namespace, found: list[Program]) -> int:
     """Write the snapshot of the compiler in `tree`; the number of files."""
+    # Before the first import of the compiler, which is that of the working tree otherwise.
+    sys.path.insert(0, str(tree))
     jobs = [
-        (tree, program, target, options.stage, options_of(options.options))
+        (program, target, options.stage, options_of(options.options))
         for target in options.targets
         for program in found
         if options.only in f"{target}/{program.name}"

@@ -1,4 +1,4 @@
-"""Overflow of loop counters before they reach the upper bound."""
+"""Overflow of loop counters before they reach the upper bound, and in front of the loop."""
 
 from __future__ import annotations
 
@@ -22,3 +22,11 @@ def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts, ahead: int
     if unsigned:
         return most.lower < 0 or most.upper - 1 + ahead * by.upper >= 1 << bits
     return most.upper - 1 + ahead * by.upper >= 1 << (bits - 1)
+
+
+def may_pass(start: Value, step: Value, unsigned: bool, facts: Facts, ahead: int) -> bool:
+    """True if start + ahead · step may overflow; the step must be positive.  The start may be that of a loop without
+    iterations, which is not below the upper bound."""
+    most, by = facts.fact(start), facts.fact(step)
+    bits = bit_width(start.type) - (not unsigned)
+    return by.lower < 1 or (unsigned and most.lower < 0) or most.upper + ahead * by.upper >= 1 << bits

@@ -12,6 +12,7 @@ from typing import Any
 
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Value
+from tessera_tools.ir.types import bit_width
 from tessera_tools.records import dataclass
 
 
@@ -60,7 +61,9 @@ def expression_of(value: Value | int) -> Expression | None:
         whole, bits = (expression_of(operand) for operand in op.operands)
         if whole is None or bits is None or bits.parameter is not None:
             return None
-        return whole.halved(bits.plus)
+        # Both are read as unsigned.
+        is_known = 0 <= bits.plus < bit_width(value.type) and (whole.parameter is not None or whole.plus >= 0)
+        return whole.halved(bits.plus) if is_known else None
     if op.name in ("arith.muli", "arith.addi"):
         return _combined(op, expression_of(op.operands[0]), expression_of(op.operands[1]))
     return None

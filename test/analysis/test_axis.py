@@ -138,6 +138,14 @@ def test_an_assumption_about_a_tile() -> None:
     assert Axes(Facts()).of(ops[-1].results[0]) == (Run(2, 0, 1), Run(4, 1, 32))
 
 
+def test_an_assumption_does_not_shorten_the_rows_that_are_known() -> None:
+    body = """
+    %x = nv_tileaa.iota : tensor<16xi32>
+    %a = nv_tileaa.assume %x {every = 4 : i64, along = 0 : i64} : tensor<16xi32>
+    """
+    assert runs_of(body) == (Run(16, 1, HUGE),)
+
+
 def test_assumed_rows_need_no_divisor() -> None:
     body = "%a = nv_tileaa.assume %y {every = 4 : i64, along = 0 : i64} : tensor<8xi32>"
     (made,) = function(body, "%y: tensor<8xi32>")

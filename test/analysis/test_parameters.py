@@ -48,6 +48,12 @@ def test_an_expression_of_a_parameter(ops: str, expected: Expression) -> None:
         "%x = arith.muli %n, %m overflow<nuw> : i32",
         "%x = arith.muli %n, %six : i32",
         "%x = arith.shrui %n, %m : i32",
+        "%y = nv_tileaa.get_program_id {axis = 0 : i32} : i32\n%x = arith.shrui %y, %one : i32",
+        "%y = nv_tileaa.get_program_id {axis = 0 : i32} : i32\n%x = arith.shrui %n, %y : i32",
+        # No number of bits, and a number that is read as unsigned.
+        "%y = arith.constant -1 : i32\n%x = arith.shrui %n, %y : i32",
+        "%y = arith.constant 32 : i32\n%x = arith.shrui %n, %y : i32",
+        "%y = arith.constant -2 : i32\n%x = arith.shrui %y, %one : i32",
         "%x = nv_tileaa.get_program_id {axis = 0 : i32} : i32",
         "%y = nv_tileaa.get_program_id {axis = 0 : i32} : i32\n%x = arith.muli %y, %six overflow<nuw> : i32",
         "%y = nv_tileaa.get_program_id {axis = 0 : i32} : i32\n%x = arith.addi %six, %y overflow<nuw> : i32",

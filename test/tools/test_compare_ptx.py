@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +95,19 @@ def test_a_snapshot_of_the_working_tree(tmp_path: Path) -> None:
     [path] = (path for path in folder.rglob("*") if path.is_file())
     assert path == folder / "sm_80" / "corpus" / "vector_add_f32.ptx"
     assert ".visible .entry" in path.read_text()
+
+
+def test_another_tree_is_compiled_by_its_own_compiler(tmp_path: Path) -> None:
+    """Here by one that has no more than the options, and says what it lacks."""
+    package, folder = tmp_path / "tree" / "tessera_tools", tmp_path / "made"
+    (package / "emit").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "emit" / "driver.py").write_text("class Options: ...\n")
+    options = argparse.Namespace(targets=["sm_80"], stage="ptx", options="", only="", jobs=1)
+    command = [sys.executable, str(TOOLS / "compare_ptx.py"), "make", str(tmp_path / "tree"), str(folder)]
+    order = pickle.dumps((options, [compare_ptx.Program("k", "")]))
+    subprocess.run(command, input=order, check=True)
+    assert "No module named 'tessera_tools.diagnostics'" in (folder / "sm_80" / "k.ptx").read_text()
 
 
 def test_the_opcodes_of_ptx_and_of_llvm_ir() -> None:

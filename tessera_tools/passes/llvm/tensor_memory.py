@@ -420,14 +420,13 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
             value = e.vector(moved, I32) if count > 1 else moved[0]
             e.nvvm("tcgen05.st", [pointer, value], shape=Tcgen05LdStShapeAttr(shape))
             start += count
-        if not _waits_later(op):
+        if not _waits_later(op, _without_wait(op)):
             e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
 
 
-def _waits_later(op: nv_tileas.TmemStore) -> bool:
+def _waits_later(op: nv_tileas.TmemStore, waiting: set[tuple[int, int]]) -> bool:
     """Whether the same threads store other columns of the buffer right behind a store: one wait is for both.  Loads
-    between them are of other columns, too."""
-    seen: set[tuple[IntegerAttr | None, IntegerAttr | None]] = {(op.row, op.column)}
+    between them are of other columns, too, than the stores that still have no wait."""
     behind = op.next_op
     while behind is not None and op.column is not None:
         if isinstance(behind, nv_tileas.TmemStore | nv_tileas.TmemLoad):
@@ -435,7 +434,7 @@ def _waits_later(op: nv_tileas.TmemStore) -> bool:
                 other, value = behind.buffer, behind.value
             else:
                 other, value = behind.source, behind.res
-            if other is not op.buffer or value.type != op.value.type or (behind.row, behind.column) in seen:
+            if other is not op.buffer or value.type != op.value.type or _place(behind) in waiting:
                 return False
             if isinstance(behind, nv_tileas.TmemStore):
                 return True
@@ -443,6 +442,22 @@ def _waits_later(op: nv_tileas.TmemStore) -> bool:
             return False
         behind = behind.next_op
     return False
+
+
+def _without_wait(op: nv_tileas.TmemStore) -> set[tuple[int, int]]:
+    """The places of a store and of those before it whose wait is not in front of it."""
+    before = op.prev_op
+    while before is not None and not isinstance(before, nv_tileas.TmemStore):
+        before = before.prev_op
+    if before is None or not _waits_later(before, earlier := _without_wait(before)):
+        return {_place(op)}
+    return {_place(op), *earlier}
+
+
+def _place(op: nv_tileas.TmemStore | nv_tileas.TmemLoad) -> tuple[int, int]:
+    """The first row and column of a tile in its buffer."""
+    row, column = op.row, op.column
+    return (0 if row is None else row.value), (0 if column is None else column.value)
 
 
 @lowers("nv_tileas.any_in_warp")

@@ -65,25 +65,15 @@ def as_value(item: Int, type: Type, to: Lowering) -> Value:
     return value
 
 
-def times(
-    a: Int, b: int | Value, type: Type, to: Lowering, flags: IntegerOverflowFlagsAttr | None = None
-) -> Int:
+def times(a: Value, b: Int, type: Type, to: Lowering, flags: IntegerOverflowFlagsAttr | None = None) -> Value:
     """a · b in a type."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    if isinstance(b, Value) and isinstance(a, int):
-        a, b = b, a
-    if isinstance(b, int) and b in (0, 1):
-        return resized(a, element_type(type), to) if b and isinstance(a, Value) else 0
+    if b == 1:
+        return resized(a, element_type(type), to)
     return to.emit(arith.MulI(as_value(a, type, to), as_value(b, type, to), overflow_flags=flags)).result
 
 
-def plus(a: Int, b: Int, type: Type, to: Lowering) -> Int:
+def plus(a: Int, b: Value, type: Type, to: Lowering) -> Value:
     """a + b in a type."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if b == 0:
-        return a
     if a == 0:
         return b
     return to.emit(arith.AddI(as_value(a, type, to), as_value(b, type, to))).result

@@ -196,8 +196,7 @@ def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> li
             places.append(resized(value, type, to))
             continue
         flags = NO_UNSIGNED_WRAP if LARGEST_SIGNED < greatest <= LARGEST_UNSIGNED else NO_SIGNED_WRAP
-        place = times(resized(value, type, to), distance, type, to, flags)
-        places.append(as_value(place, type, to))
+        places.append(times(resized(value, type, to), distance, type, to, flags))
     return places
 
 
@@ -279,7 +278,7 @@ def pointers_of_view(op: Operation, view: TileView, to: Lowering) -> tuple[Value
     total: Int = 0
     for axis in dense:
         line = RankedTensorType((shape[axis],), type)
-        distances = as_value(times(indices(shape[axis], type, to), strides[axis], line, to), line, to)
+        distances = times(indices(shape[axis], type, to), strides[axis], line, to)
         total = plus(total, along(distances, axis, shape, to), RankedTensorType(shape, type), to)
     pointers = _offset(pointers, total, source, type, to)
     return pointers, _inside(op, view, source, places, to)

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple, cast
 
-from tessera_tools.analysis.counting import may_wrap
+from tessera_tools.analysis.counting import may_pass, may_wrap
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -344,15 +344,18 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     def less(builder: Builder, a: Value, b: Value) -> Value:
         return builder.insert(arith.CmpI.of(loop.less_than, a, b)).results[0]
 
-    guard = may_wrap(loop.upper, loop.step, loop.unsigned_cmp is not None, Facts(), ahead)
+    unsigned, facts = loop.unsigned_cmp is not None, Facts()
+    guard = may_wrap(upper, step, unsigned, facts, ahead)
+    # A loop without iterations may begin at any number.
+    guard_start = guard or may_pass(lower, step, unsigned, facts, ahead - 1)
 
     def following_iteration(
-        builder: Builder, value: Value, exists: Value | None
+        builder: Builder, value: Value, exists: Value | None, guarded: bool = True
     ) -> tuple[Value, Value | None]:
         """The next value of the induction variable, and whether no value so far has wrapped around (None: cannot
         wrap)."""
         later = builder.insert(arith.AddI(value, step)).results[0]
-        if guard:
+        if guarded:
             grew = less(builder, value, later)
             exists = grew if exists is None else builder.insert(arith.AndI(exists, grew)).results[0]
         return later, exists
@@ -365,7 +368,7 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     for s in range(ahead):
         _issue(before, loop, operands, iteration, constant(before, s), in_range(before, iteration, exists))
         if s + 1 < ahead:
-            iteration, exists = following_iteration(before, iteration, exists)
+            iteration, exists = following_iteration(before, iteration, exists, guard_start)
     zero = constant(before, 0)
     slots = [zero] if stages == 1 else [zero, constant(before, ahead)]
     body = with_carried(loop, slots if stages > 1 else [])

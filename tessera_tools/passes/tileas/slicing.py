@@ -19,7 +19,7 @@ from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import I64
+from tessera_tools.ir.types import I64, bit_width
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernels
 from tessera_tools.planning.unrolling import MOST_COPIES
@@ -97,13 +97,13 @@ class _Sliced:
                     "is not expected inside sliced part in SlicingPass: it would be there twice"
                 )
         trips = loop.trip_count
-        if trips is None and may_wrap(loop.upper, loop.step, loop.unsigned_cmp is not None, Facts()):
+        if trips is not None and trips < self.count:
+            return
+        if not self.fits(trips):
             raise loop.error(
                 "unsupported op to be a lower bound in slicing pass: the bound of the iterations that are left may not "
                 f"fit {self.type}; add an assume of the upper bound and the step"
             )
-        if trips is not None and trips < self.count:
-            return
         self.step = self.add(arith.MulI(loop.step, self.number(self.count)))
         middle = self.middle()
         made = self.sliced(middle)
@@ -115,6 +115,18 @@ class _Sliced:
             return
         self.context.count("residual")
         loop.set_operands([middle, loop.upper, loop.step, *made.results])
+
+    def fits(self, trips: int | None) -> bool:
+        """Whether the step of the sliced loop, and where the iterations that are left begin, fit the type."""
+        loop, facts, unsigned = self.loop, Facts(), self.loop.unsigned_cmp is not None
+        most = (1 << bit_width(self.type) - (not unsigned)) - 1
+        counters = loop.counters
+        if trips is None or counters is None:
+            return facts.fact(loop.step).upper * self.count <= most and not may_wrap(
+                loop.upper, loop.step, unsigned, facts
+            )
+        whole = trips // self.count * self.count
+        return counters.step * self.count <= most and counters.start + whole * counters.step <= most
 
     def middle(self) -> Value:
         """Where the iterations that are left begin: lower + (trips / count) · count · step."""

@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from tessera_tools.analysis.counting import may_wrap
+from tessera_tools.analysis.counting import may_pass, may_wrap
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, scf
 from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traversal import values_taken
-from tessera_tools.ir.types import bit_width
 from tessera_tools.records import dataclass, field
 
 __all__ = ["Pipelined", "Placement", "pipelined"]
@@ -105,13 +104,12 @@ class _Pipeliner:
     def _starts_within_type(self) -> bool:
         """True if lower + (stages - 1) · step fits the type of the induction variable, if the loop runs at all."""
         loop, facts, ahead = self.loop, Facts(), self.stages - 1
-        if self._runs():
+        if (loop.trip_count or 0) > ahead:
             return True
-        lower, step = facts.fact(loop.lower), facts.fact(loop.step)
-        bits = bit_width(loop.lower.type) - (0 if loop.unsigned_cmp else 1)
-        if step.lower >= 1 and lower.lower >= 0 and lower.upper + ahead * step.upper < 1 << bits:
+        unsigned = loop.unsigned_cmp is not None
+        if not may_pass(loop.lower, loop.step, unsigned, facts, ahead):
             return True
-        return ahead == 1 and not may_wrap(loop.upper, loop.step, loop.unsigned_cmp is not None, facts, ahead)
+        return ahead == 1 and not may_wrap(loop.upper, loop.step, unsigned, facts, ahead)
 
     def _runs(self) -> bool:
         """True if the loop is known to have enough iterations for the prologue."""

@@ -75,6 +75,24 @@ def test_a_store_that_another_one_does_not_follow_has_a_wait_of_its_own(second: 
     assert accesses(compare + FIRST + second) == ["store", "wait", "store", "wait"]
 
 
+THIRD = FIRST.replace("column 0", "column 16")
+
+
+@pytest.mark.parametrize(
+    ("accessed", "expected"),
+    [
+        (SECOND + THIRD, ["store", "store", "store", "wait"]),
+        (SECOND + LOAD.format(24) + THIRD, ["store", "store", "store", "wait"]),
+        (SECOND + LOAD.format(0) + THIRD, ["store", "store", "wait", "store", "wait"]),
+        (SECOND + FIRST, ["store", "store", "wait", "store", "wait"]),
+        (SECOND + FIRST + SECOND, ["store", "store", "wait", "store", "store", "wait"]),
+    ],
+)
+def test_what_follows_a_wait_is_for_all_stores_before_it(accessed: str, expected: list[str]) -> None:
+    """Columns of which a store still has no wait are not loaded, nor stored again."""
+    assert accesses(FIRST + accessed) == expected
+
+
 def test_each_store_of_a_whole_buffer_has_a_wait() -> None:
     """Two instructions store it."""
     store = "nv_tileas.tmem_store %w, %d#0 : !whole, !buffer\n"

@@ -47,6 +47,21 @@ func.func @own(%v: f32, %c: index) attributes {tessera.kernel} {
   return
 }
 
+// The elements in front of one that is stored, and behind it, are others.
+// CHECK-LABEL: @neighbors(
+// CHECK-NOT: tile.barrier
+// CHECK: return
+func.func @neighbors(%v: f32) attributes {tessera.kernel} {
+  %c4 = arith.constant 4 : index
+  %c5 = arith.constant 5 : index
+  %c6 = arith.constant 6 : index
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  tile.store_shared %v, %s[%c5] : memref<128xf32, 3>
+  %w = tile.load_shared %s[%c4] : memref<128xf32, 3>
+  %x = tile.load_shared %s[%c6] : memref<128xf32, 3>
+  return
+}
+
 // A number that all threads have is nobody's own.
 // CHECK-LABEL: @anybodys(
 // CHECK: tile.store_shared

@@ -284,3 +284,17 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
     return %O, %m, %l : memref<64x16xf32>, memref<64xf32>, memref<64xf32>
   }
 }
+
+// -----
+
+// A product of whole tensors stays, also where its result is a fragment.
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // CHECK-LABEL: func.func @fragment
+  // CHECK-NEXT:  tile.mma %{{.+}}, %{{.+}} : memref<128x64xf16>, memref<64x32xf16> -> memref<4x8xf32, 5>
+  // CHECK-NEXT:  return
+  func.func @fragment(%A: memref<128x64xf16>, %B: memref<64x32xf16>, %C: memref<64xf16> {sharding = #tile.sharding<[{x}]>}) {
+    %d = tile.mma %A, %B : memref<128x64xf16>, memref<64x32xf16> -> memref<4x8xf32, 5>
+    return
+  }
+}

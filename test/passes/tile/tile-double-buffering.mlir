@@ -4,6 +4,7 @@
 
 // CHECK-LABEL: func.func @product
 // CHECK: %b = tile.alloc_shared {swizzle = "xor"} : memref<2x32x64xf16, 3>
+// CHECK-NOT: tile.barrier
 // The first iteration's tile, if there is an iteration:
 // CHECK: %[[FIRST:.*]] = arith.cmpi slt, %c0, %n
 // CHECK: scf.if %[[FIRST]] {
@@ -55,6 +56,37 @@ func.func @product(%A: memref<?x?xf16>, %B: memref<?x64xf16>, %D: memref<?x?xf32
   }
   %d = memref.subview %D[0, 0] [64, 64] [1, 1] : memref<?x?xf32> to memref<64x64xf32, strided<[?, 1]>>
   tile.store_global %acc, %d : memref<4x8xf32, 5>, memref<64x64xf32, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+// What threads still read of the last tile, in the iteration before of the outer loop, is not replaced.
+// CHECK-LABEL: func.func @nested
+// CHECK: scf.for %j =
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: arith.cmpi slt, %c0, %n
+// CHECK: tile.cp_async
+// CHECK: scf.for %k =
+func.func @nested(%B: memref<?x64xf16>, %D: memref<?x?xf32>, %n: index) attributes {tessera.kernel, tessera.threads = 128} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %a = tile.alloc_shared : memref<64x32xf16, 3>
+  %b = tile.alloc_shared : memref<32x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  scf.for %j = %c0 to %n step %c32 {
+    // expected-remark @below {{a second buffer for 1 copy}}
+    scf.for %k = %c0 to %n step %c32 {
+      %b_in = memref.subview %B[%k, 0] [32, 64] [1, 1] : memref<?x64xf16> to memref<32x64xf16, strided<[64, 1], offset: ?>>
+      tile.barrier
+      tile.cp_async %b_in, %b : memref<32x64xf16, strided<[64, 1], offset: ?>>, memref<32x64xf16, 3>
+      tile.cp_commit_group
+      tile.cp_wait_group 0
+      tile.barrier
+      %u = tile.mma %a, %b : memref<64x32xf16, 3>, memref<32x64xf16, 3> -> memref<4x8xf32, 5>
+      tile.accumulate %acc, %u : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+    }
+  }
   return
 }
 

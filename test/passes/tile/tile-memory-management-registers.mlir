@@ -1,6 +1,10 @@
 // RUN: tessera-opt %s --tile-memory-management -o %t
 // RUN: filecheck %s --input-file %t
 // RUN: tessera-opt %t --tile-memory-management | diff %t -
+// RUN: tessera-opt %s --tile-memory-management=compile=false --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATS
+
+// STATS: 2 shared
+// STATS-NEXT: 1 spilled
 
 // %q begins when %p is not needed any more; %r when %q is.
 // CHECK-LABEL: func.func @sharing
@@ -29,6 +33,26 @@ func.func @sharing(%A: memref<?x?xf32>) attributes {tessera.kernel} {
   tile.accumulate %q, %s : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   tile.accumulate %r, %q : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   tile.store_global %r, %A : memref<4x8xf32, 5>, memref<?x?xf32>
+  return
+}
+
+// A copy of a fragment that is not needed any more is the fragment.
+// CHECK-LABEL: func.func @copied
+// CHECK: %[[P:.+]] = tile.alloc_register
+// CHECK-NOT: tile.alloc_register
+// CHECK-NOT: tile.copy
+// CHECK: tile.store_global %[[P]]
+func.func @copied(%A: memref<?x?xf32>) attributes {tessera.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared : memref<64x16xbf16, 3>
+  %b = tile.alloc_shared : memref<16x64xbf16, 3>
+  %s = tile.mma %a, %b : memref<64x16xbf16, 3>, memref<16x64xbf16, 3> -> memref<4x8xf32, 5>
+  %p = tile.alloc_register : memref<4x8xf32, 5>
+  %q = tile.alloc_register : memref<4x8xf32, 5>
+  tile.fill %p, %zero : memref<4x8xf32, 5>
+  tile.accumulate %p, %s : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  tile.copy %p, %q : memref<4x8xf32, 5>
+  tile.store_global %q, %A : memref<4x8xf32, 5>, memref<?x?xf32>
   return
 }
 

@@ -1,5 +1,10 @@
-// RUN: tessera-opt %s --split-input-file --verify-diagnostics --tile-memory-management
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics --tile-memory-management -o %t
+// RUN: filecheck %s --input-file %t
 
+// What an earlier run predicted is gone.
+// CHECK-LABEL: func.func @unknown
+// CHECK-NOT: wavefronts
+// CHECK: return
 func.func @unknown(%A: memref<?xi32>) attributes {tessera.threads = 32} {
   %c0 = arith.constant 0 : index
   %s = tile.alloc_shared : memref<32x32xf32, 3>
@@ -7,7 +12,7 @@ func.func @unknown(%A: memref<?xi32>) attributes {tessera.threads = 32} {
   %i = tile.load_global %A[%l] : memref<?xi32>
   %j = arith.index_cast %i : i32 to index
   // expected-remark @below {{the bank conflicts of this access are not known; keeping the swizzle of memref<32x32xf32, 3>}}
-  %x = tile.load_shared %s[%j, %c0] : memref<32x32xf32, 3>
+  %x = tile.load_shared %s[%j, %c0] {tile.ideal_wavefronts = 1 : i64, tile.predicted_wavefronts = 4 : i64} : memref<32x32xf32, 3>
   return
 }
 

@@ -12,6 +12,8 @@ entry @messages(%x: tile<i32>, %h: tile<f16>, %ok: tile<i1>) {
   // CHECK-DAG: %[[H:.+]] = arith.extf %h : f16 to f32
   // CHECK: %[[T:.+]] = nv_tileaa.print "%d %5.2f %g\0A", %x, %[[Y]], %[[H]] token %{{.*}} : i32, tensor<4xf32>, f32 -> !nv_tileaa.mem_token
   %t = print_tko "%d %5.2f %g\0A", %x, %y, %h : tile<i32>, tile<4xbf16>, tile<f16> -> token
+  // CHECK: nv_tileaa.print "%u %x %i", %x, %x, %x
+  %v = print_tko "%u %x %i", %x, %x, %x : tile<i32>, tile<i32>, tile<i32> -> token
   // As in C, a text ends at its first NUL.
   // CHECK: nv_tileaa.print "end" token %[[T]] -> !nv_tileaa.mem_token
   %u = print_tko "end\00 %d", %x token=%t : tile<i32> -> token

@@ -88,3 +88,32 @@ nv_tileaa.func @reasons(%l: i32, %n: i32, %c: i1, %s: i32) {
   }
   nv_tileaa.return
 }
+
+// 17 parts of a condition are not taken apart, and 16 are.
+nv_tileaa.func @parts(%l: i32, %n: i32, %c: i1) {
+  %one = arith.constant 1 : i32
+  %c2 = arith.andi %c, %c : i1
+  %c4 = arith.andi %c2, %c2 : i1
+  %c8 = arith.andi %c4, %c4 : i1
+  %c12 = arith.andi %c8, %c4 : i1
+  %c14 = arith.andi %c12, %c2 : i1
+  %c15 = arith.andi %c14, %c : i1
+  // CHECK: :3: remark[missed]: the loop does not become a counted one: its condition has too many parts
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %less = arith.cmpi slt, %i, %n : i32
+    %more = arith.andi %less, %c15 : i1
+    %again = arith.andi %more, %c : i1
+    nv_tileaa.if %again { } else { nv_tileaa.break }
+    %j = arith.addi %i, %one : i32
+    nv_tileaa.continue %j : i32
+  }
+  // CHECK-NOT: remark[missed]
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %less = arith.cmpi slt, %i, %n : i32
+    %more = arith.andi %less, %c15 : i1
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    %j = arith.addi %i, %one : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.return
+}

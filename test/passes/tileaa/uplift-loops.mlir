@@ -346,3 +346,99 @@ nv_tileaa.func @others(%l: i32, %n: i32, %c: i1) {
   }
   nv_tileaa.return
 }
+
+// `while not (i >= n or c)`: what is negated is the conjunction of what is.
+// CHECK-LABEL: nv_tileaa.func @negated
+// CHECK-SAME: (%[[L:.*]]: i32, %[[N:.*]]: i32, %[[C:.*]]: i1)
+nv_tileaa.func @negated(%l: i32, %n: i32, %c: i1) {
+  %one = arith.constant 1 : i32
+  %true = arith.constant true
+  // CHECK: %[[TO:.*]] = arith.select %[[C]], %[[L]], %[[N]] : i32
+  // CHECK: scf.for %{{.*}} = %[[L]] to %[[TO]] step
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %done = arith.cmpi sge, %i, %n : i32
+    %stop = arith.ori %done, %c : i1
+    %more = arith.xori %stop, %true : i1
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %one : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.return
+}
+
+// The counter that is asked for is the one of which it is asserted that it ends the loop.
+// CHECK-LABEL: nv_tileaa.func @last_of_steps
+// CHECK-SAME: (%[[L:.*]]: i32, %[[N:.*]]: i32)
+nv_tileaa.func @last_of_steps(%l: i32, %n: i32) -> i32 {
+  %three = arith.constant 3 : i32
+  // CHECK: %[[R:.*]] = scf.for {{.*}} iter_args
+  // CHECK: %[[ENDED:.*]] = arith.cmpi sge, %[[R]], %[[N]] : i32
+  // CHECK-NEXT: nv_tileaa.assert %[[ENDED]]
+  // CHECK-NEXT: nv_tileaa.return %[[R]] : i32
+  %r = nv_tileaa.loop (%i = %l) : (i32) -> i32 {
+    %more = arith.cmpi slt, %i, %n : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break %i : i32 }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %three : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.return %r : i32
+}
+
+// The largest bounds from which a step of 3 does not wrap around, and the next ones.
+// CHECK-LABEL: nv_tileaa.func @largest_bounds
+nv_tileaa.func @largest_bounds(%l: i32) {
+  %three = arith.constant 3 : i32
+  %a = arith.constant 2147483645 : i32
+  %b = arith.constant 2147483646 : i32
+  // CHECK: scf.for
+  // CHECK-NOT: nv_tileaa.assert
+  // CHECK: scf.for
+  // CHECK: nv_tileaa.assert
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %more = arith.cmpi slt, %i, %a : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %three : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %more = arith.cmpi slt, %i, %b : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %three : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.return
+}
+
+// Unsigned numbers: a bound that is less than 2^31 is far from the largest; of any other, nothing is known.
+// CHECK-LABEL: nv_tileaa.func @unsigned_steps
+// CHECK-SAME: (%[[L:.*]]: i32, %[[N0:.*]]: i32, %[[M:.*]]: i32)
+nv_tileaa.func @unsigned_steps(%l: i32, %n0: i32, %m: i32) {
+  %three = arith.constant 3 : i32
+  %n = nv_tileaa.assume %n0 {lower = 0 : i64} : i32
+  // CHECK: scf.for unsigned
+  // CHECK-NOT: nv_tileaa.assert
+  // CHECK: scf.for unsigned
+  // CHECK: %[[ANY:.*]] = arith.cmpi ult, %[[L]], %[[M]] : i32
+  // CHECK: %[[E:.*]] = arith.select %[[ANY]], %{{.*}}, %[[L]] : i32
+  // CHECK: %[[ENDED:.*]] = arith.cmpi uge, %[[E]], %[[M]] : i32
+  // CHECK: nv_tileaa.assert %[[ENDED]]
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %more = arith.cmpi ult, %i, %n : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %three : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.loop (%i = %l) : (i32) {
+    %more = arith.cmpi ult, %i, %m : i32
+    nv_tileaa.if %more { } else { nv_tileaa.break }
+    "test.use"(%i) : (i32) -> ()
+    %j = arith.addi %i, %three : i32
+    nv_tileaa.continue %j : i32
+  }
+  nv_tileaa.return
+}

@@ -20,6 +20,11 @@
 // LAYOUTS: %b, %{{.*}} = nv_tileas.tiled_load {{.*}} -> tensor<64x128xf16, {{.*}}block = {{\[\[}}0, 0]]
 // LAYOUTS: arith.truncf {{.*}}block = {{\[\[}}128, 0]]
 
+// A kernel whose cluster is one CTA is left alone, and the next one is planned.
+// CHECK-LABEL: @alone
+// CHECK-NOT: nv_tileas.cta_rank
+// CHECK: nv_tileaa.return
+
 // A CTA has its rows, and shares B with the other one.
 // CHECK-LABEL: @product
 // CHECK-SAME: cluster = [2, 1, 1]
@@ -32,11 +37,12 @@
 // CHECK: nv_tileas.dot {{.*}} : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
 // CHECK: nv_tileas.tiled_store {{.*}} : tensor<128x128xf16>
 
-// A kernel whose cluster is one CTA is left alone.
-// CHECK-LABEL: @alone
-// CHECK-NOT: nv_tileas.cta_rank
-// CHECK: nv_tileaa.return
 module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @alone(%x: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
+    %a = nv_tileaa.splat %x : i32 -> tensor<64xi32>
+    nv_tileaa.return
+  }
+
   nv_tileaa.func @product(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %r: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>, nv_tileas.cluster_parts = array<i64: 2, 1>} {
     %zero = arith.constant 0 : i32
     %none = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
@@ -49,11 +55,6 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %d = nv_tileas.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x64xf16>, tensor<64x128xf16>, tensor<256x128xf32>
     %e = arith.truncf %d : tensor<256x128xf32> to tensor<256x128xf16>
     %t2 = nv_tileas.tiled_store %u[%zero, %zero], %e, %none {atom = #cute.copy_atom<sm80_stg_128_f16>} : tensor<256x128xf16>, !nv_tileaa.memref<256x128xf16>, !nv_tileaa.mem_token
-    nv_tileaa.return
-  }
-
-  nv_tileaa.func @alone(%x: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
-    %a = nv_tileaa.splat %x : i32 -> tensor<64xi32>
     nv_tileaa.return
   }
 }

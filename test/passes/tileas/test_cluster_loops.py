@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import arith, nv_tileaa
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.verifier import verify_or_raise
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.tileas.cluster_loops import even_out
@@ -57,6 +58,16 @@ def is_lengthened(
 
 def test_a_loop_whose_end_depends_on_the_program_runs_as_often_as_the_longer_one() -> None:
     assert is_lengthened()
+
+
+def test_the_end_is_the_larger_one_of_both_programs() -> None:
+    text = KERNEL.format(bound=OWN, body="", step="%one", sums="%none")
+    (function,) = (op for op in parse_module(text, "k.mlir").walk() if isinstance(op, nv_tileaa.Func))
+    (loop,) = even_out(function, (2, 1))
+    largest, (first, second) = loop.upper.defining_op, loop.upper.defining_op.operands  # type: ignore[union-attr]
+    assert isinstance(largest, arith.MaxSI)
+    assert [isinstance(value.defining_op, arith.AddI) for value in (first, second)] == [True, True]
+    assert constant_integer(loop.step) == 1
 
 
 @pytest.mark.parametrize("programs", [(1, 1), (2, 2), (4, 1), (1, 2)])

@@ -56,6 +56,7 @@ def test_a_longer_latency_keeps_more_loads_in_flight() -> None:
 def test_a_remark_names_the_latency_of_the_schedule() -> None:
     _, remarks = translated(hinted(Product().text(), "latency = 10"), "--mlir-to-ptx")
     assert re.search(r"scheduled for data after 1\d\d\d cycles, as the hint latency = 10 says", remarks)
+    assert "not followed" not in remarks
 
 
 @pytest.mark.parametrize("gpu", ["sm_80", "sm_90a"])

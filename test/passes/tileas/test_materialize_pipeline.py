@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tessera_tools.dialects import nv_tileas, scf
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import parse_pipeline
 from tessera_tools.passes.tileas.materialize_pipeline import _index_slice
 
 
@@ -83,3 +87,30 @@ def test_what_needs_more_is_refused(ops: str, other: str) -> None:
 def test_a_carried_index_is_refused(other: str) -> None:
     assert index_slice("", "%c", other) is None
     assert index_slice("", other, "%c") is None
+
+
+KERNEL = (Path(__file__).parent / "tileas-materialize-pipeline.mlir").read_text()
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "in_front", "inside"),
+    [
+        ("%zero", "upper = 100", False, False),
+        ("%start", "upper = 100", True, False),
+        ("%zero", "upper = 2147483646", False, False),
+        ("%zero", "upper = 2147483647", True, True),
+    ],
+)
+def test_no_copy_is_for_a_number_that_has_wrapped_around(
+    lower: str, upper: str, in_front: bool, inside: bool
+) -> None:
+    """Neither behind the last iteration, nor in front of a loop without iterations, which begins anywhere."""
+    text = KERNEL.replace("%n: i32)", "%most: i32, %start: i32)").replace(
+        "%r = scf.for %i = %zero",
+        f"%n = nv_tileaa.assume %most {{{upper} : i64}} : i32\n%r = scf.for %i = {lower}",
+    )
+    module = parse_module(text, "kernel.mlir")
+    PassManager(parse_pipeline("builtin.module(tileas-materialize-pipeline{num-stages=3})")).run(module)
+    (loop,) = (op for op in module.walk() if isinstance(op, scf.For))
+    guards = [op.parent is loop.body.entry for op in module.walk() if op.name == "arith.andi"]
+    assert (False in guards, True in guards) == (in_front, inside)

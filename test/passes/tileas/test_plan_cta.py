@@ -548,3 +548,32 @@ def test_a_value_in_two_parts() -> None:
     )
     with pytest.raises(DiagnosticError, match="needs another part"):
         planned(ops)
+
+
+TWO_PARTS = (
+    "%o = nv_tileaa.splat %x : i32 -> tensor<64x32xi32>\n%u = nv_tileaa.splat %x : i32 -> tensor<64x32xi32>\n"
+    "%f = arith.addi %c, %o : tensor<64x32xi32>\n%g = arith.muli %c, %u : tensor<64x32xi32>\n"
+    f"{_backward('f', (64, 32), ROWS)}\n{_backward('g', (64, 32), COLUMNS).replace('%s', '%t')}"
+)
+"""A CTA needs its rows of a tile %c, and its columns."""
+
+
+def test_a_tile_of_which_two_parts_are_needed_is_made_twice() -> None:
+    ops = planned(f"{SPLAT.replace('%a', '%c')}\n{TWO_PARTS}").walk()
+    sums = {op.name: op.operands[0] for op in ops if op.name in ("arith.addi", "arith.muli")}
+    assert given_blocks(sums["arith.addi"], 1) == ROWS
+    assert given_blocks(sums["arith.muli"], 1) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        "%b = scf.for %i = %z to %x step %x iter_args(%c = %a) -> (tensor<64x32xi32>) : i32 {\nTWO_PARTS\n"
+        "scf.yield %c : tensor<64x32xi32>\n}",
+        "%c = scf.if %k -> (tensor<64x32xi32>) {\nscf.yield %a : tensor<64x32xi32>\n} else {\n"
+        "scf.yield %a : tensor<64x32xi32>\n}\nTWO_PARTS",
+    ],
+)
+def test_what_a_loop_carries_or_a_branch_gives_is_not_made_twice(ops: str) -> None:
+    with pytest.raises(DiagnosticError, match="needs another part"):
+        planned(f"{SPLAT}\n{ops.replace('TWO_PARTS', TWO_PARTS)}")

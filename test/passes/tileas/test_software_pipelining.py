@@ -162,3 +162,55 @@ def test_what_cannot_be_pipelined_stays(body: str, args: str) -> None:
     placed = {op: 0 for op in loop.body.entry if op.name == "arith.addi"}
     assert pipelined(loop, Placement(INTERVAL, placed), lambda _, made, __: made) is None, args
     assert str(module) == before
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "step", "is_pipelined"),
+    [
+        (0, 30, 10, True),
+        (-30, 0, 15, True),
+        (0, 2**31 - 1, 2**30, False),
+        (0, 2**31 - 1, 2**30 - 1, True),
+        (0, 2**30 + 1, 2**30, False),
+        (2**31 - 30, 2**31 - 1, 10, True),
+    ],
+)
+def test_the_kernel_begins_at_a_number_that_fits_the_type(
+    lower: int, upper: int, step: int, is_pipelined: bool
+) -> None:
+    """Two iterations are ahead of the kernel: where the loop has no more, it would begin at the number behind them,
+    which may be a small one."""
+    text = f"""func.func @f(%x: i32, %n: i32) -> i32 {{
+  %lower = arith.constant {lower} : i32
+  %upper = arith.constant {upper} : i32
+  %step = arith.constant {step} : i32
+  %r = scf.for %i = %lower to %upper step %step iter_args(%a = %x) -> (i32) : i32 {{
+    %u = arith.muli %i, %i : i32
+    %v = arith.addi %a, %u : i32
+    scf.yield %v : i32
+  }}
+  func.return %r : i32
+}}"""
+    expected, function = (
+        next(op for op in parse_module(text).walk() if op.name == "func.func") for _ in range(2)
+    )
+    loop = next(op for op in function.walk() if isinstance(op, scf.For))
+    first, last, _ = loop.body.entry
+    placement = Placement(INTERVAL, {first: 0, last: 2 * INTERVAL})
+    assert (pipelined(loop, placement, lambda _, made, __: made) is not None) is is_pipelined
+    assert results(function, 7, 0) == results(expected, 7, 0)
+
+
+def test_what_is_placed_before_its_operand_stays() -> None:
+    text = """func.func @f(%x: i32, %n: i32) -> i32 {
+  %one = arith.constant 1 : i32
+  %r = scf.for %i = %one to %n step %one iter_args(%a = %x) -> (i32) : i32 {
+    %u = arith.muli %i, %i : i32
+    %v = arith.addi %a, %u : i32
+    scf.yield %v : i32
+  }
+  func.return %r : i32
+}"""
+    (loop,) = (op for op in parse_module(text).walk() if isinstance(op, scf.For))
+    first, last, _ = loop.body.entry
+    assert pipelined(loop, Placement(INTERVAL, {first: INTERVAL, last: 0}), lambda _, made, __: made) is None

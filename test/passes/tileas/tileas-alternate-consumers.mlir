@@ -3,7 +3,7 @@
 // RUN: tessera-opt %t --tileas-alternate-consumers | diff %t -
 
 // Two agents run the code of one, every other tile.  Of the tiles in between, they leave out the stages, as many as the
-// loop there has iterations.  The producer is as before.
+// loop there has iterations: its bound is computed again.  The producer is as before.
 
 module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
   // CHECK-LABEL: @tiles
@@ -16,14 +16,16 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   // CHECK: %[[YES:.*]] = arith.constant true
   // CHECK: scf.for %[[T:.*]] = %zero to %n step %one iter_args(%[[I:.*]] = %{{.*}}, %[[MINE:.*]] = %[[YES]])
   // CHECK-NEXT: %[[NEXT:.*]] = scf.if %[[MINE]]
-  // CHECK-NEXT: order_wait %[[O]]
-  // CHECK-NEXT: scf.for %{{.*}} = %zero to %[[T]] step %one iter_args(%{{.*}} = %[[I]])
+  // CHECK: order_wait %[[O]]
+  // CHECK-NEXT: scf.for %{{.*}} = %zero to %{{.*}} step %one iter_args(%{{.*}} = %[[I]])
   // CHECK: consumer_wait
   // CHECK: order_arrive %[[O]]
   // CHECK-NEXT: nv_tileas.barrier
   // CHECK-NEXT: scf.yield
   // CHECK-NEXT: } else {
-  // CHECK: %[[RUNS:.*]] = arith.cmpi slt, %zero, %[[T]] : i32
+  // CHECK: %[[TWICE:.*]] = arith.addi %[[T]], %[[T]] : i32
+  // CHECK-NEXT: %[[LAST:.*]] = arith.addi %[[TWICE]], %one : i32
+  // CHECK: %[[RUNS:.*]] = arith.cmpi slt, %zero, %[[LAST]] : i32
   // CHECK: %[[TRIPS:.*]] = arith.select %[[RUNS]]
   // CHECK-NEXT: %[[BY:.*]] = nv_tileas.async.pipeline.inc_iter %[[I]] by %[[TRIPS]]
   // CHECK-NEXT: scf.yield %[[BY]]
@@ -45,7 +47,9 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 4] registers = [40, 232] {
       %i0 = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline_iter<i32>
       %i1 = scf.for %t = %zero to %n step %one iter_args(%ti = %i0) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
-        %i2 = scf.for %k = %zero to %t step %one iter_args(%i = %ti) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
+        %twice = arith.addi %t, %t : i32
+        %last = arith.addi %twice, %one : i32
+        %i2 = scf.for %k = %zero to %last step %one iter_args(%i = %ti) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
           nv_tileas.async.pipeline.produce_one %pipe, %i {
             %a = nv_tileas.async.pipeline.producer_acquire %pipe, %i : !nv_tileas.producer_token
             %w = nv_tileas.async.pipeline.producer_write %a, %i {
@@ -61,7 +65,9 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     }, {
       %j0 = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline_iter<i32>
       %j1 = scf.for %t = %zero to %n step %one iter_args(%tj = %j0) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
-        %j2 = scf.for %k = %zero to %t step %one iter_args(%j = %tj) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
+        %twice = arith.addi %t, %t : i32
+        %last = arith.addi %twice, %one : i32
+        %j2 = scf.for %k = %zero to %last step %one iter_args(%j = %tj) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
           %c = nv_tileas.async.pipeline.consumer_wait %pipe, %j, 0 : !nv_tileas.consumer_token
           nv_tileas.async.pipeline.consumer_release %c
           %next = nv_tileas.async.pipeline.inc_iter %j : !nv_tileas.pipeline_iter<i32>

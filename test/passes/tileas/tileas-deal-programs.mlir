@@ -34,7 +34,9 @@ nv_tileaa.func @counter(%programs: i32, %counter: !llvm.ptr<1>) attributes {nv_t
 // CHECK: nv_tileas.async.mbarrier_wait %[[BARRIER]][%{{.*}}], %[[PARITY]]
 // CHECK-NEXT: %[[NEXT:.+]] = nv_tileas.canceled_program_id %[[RESPONSE]]
 // CHECK-NEXT: nv_tileas.fence_proxy
-// CHECK: nv_tileaa.continue %[[NEXT]], %{{.*}} : i32, i32
+// CHECK: %[[ONE:.+]] = arith.constant 1 : i32
+// CHECK-NEXT: %[[FLIPPED:.+]] = arith.xori %[[PARITY]], %[[ONE]] : i32
+// CHECK: nv_tileaa.continue %[[NEXT]], %[[FLIPPED]] : i32, i32
 nv_tileaa.func @cancel() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileaa.persistent = {scheduler = "cancel"}} {
   %own = nv_tileaa.get_program_id {axis = 0 : i32} : i32
   %programs = nv_tileaa.get_num_programs {axis = 0 : i32} : i32

@@ -21,6 +21,23 @@ nv_tileaa.func @residual(%n: i32) -> i32 {
   nv_tileaa.return %r : i32
 }
 
+// The largest bound and step that fit: two slices, and nothing is left.
+// CHECK-LABEL: nv_tileaa.func @largest
+// CHECK: %[[X:.*]] = arith.muli %n, %n
+// CHECK-NEXT: arith.muli
+// CHECK-NOT: arith.muli
+// CHECK: nv_tileaa.return
+nv_tileaa.func @largest(%n: i32) -> i32 {
+  %z = arith.constant 0 : i32
+  %e = arith.constant 2147483646 : i32
+  %s = arith.constant 0x3FFFFFFF : i32
+  %r = scf.for %i = %z to %e step %s iter_args(%x = %n) -> (i32) : i32 {
+    %y = arith.muli %x, %n : i32
+    scf.yield %y : i32
+  } {sliceCount = 2 : i64}
+  nv_tileaa.return %r : i32
+}
+
 // The number of iterations is a multiple of the slice count: nothing is left.
 // CHECK-LABEL: nv_tileaa.func @whole
 // CHECK-COUNT-1: scf.for
@@ -76,6 +93,32 @@ nv_tileaa.func @bound(%n: i32, %s: i32) {
   %o = arith.constant 1 : i32
   // expected-error @below {{unsupported op to be a lower bound in slicing pass: the bound of the iterations that are left may not fit i32}}
   scf.for %i = %o to %n step %s : i32 {
+  } {sliceCount = 2 : i64}
+  nv_tileaa.return
+}
+
+// -----
+
+// The counter of the last slice fits, but not the one behind it, where the sliced loop would end.
+nv_tileaa.func @last(%n: i32) {
+  %z = arith.constant 0 : i32
+  %e = arith.constant 2147483647 : i32
+  %s = arith.constant 0x40000000 : i32
+  // expected-error @below {{the bound of the iterations that are left may not fit i32}}
+  scf.for %i = %z to %e step %s : i32 {
+  } {sliceCount = 2 : i64}
+  nv_tileaa.return
+}
+
+// -----
+
+// The sliced loop would have a step that does not fit.
+nv_tileaa.func @step(%n: i32, %s: i32) {
+  %z = arith.constant 0 : i32
+  %m = nv_tileaa.assume %n {upper = 16 : i64} : i32
+  %t = nv_tileaa.assume %s {lower = 1 : i64, upper = 0x40000000 : i64} : i32
+  // expected-error @below {{the bound of the iterations that are left may not fit i32}}
+  scf.for %i = %z to %m step %t : i32 {
   } {sliceCount = 2 : i64}
   nv_tileaa.return
 }
