@@ -74,6 +74,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tileaa-to-tileas",
         "each stage is lowered from the previous one",
     ),
+    (
+        "tileaa-drop-batches",
+        "convert-tileaa-to-tileas",
+        "the atoms and warps of a product depend on whether it is one of matrices",
+    ),
     ("convert-tileaa-to-tileas", "tileas-schedule", "only nv_tileas loops are scheduled"),
     ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are assigned to nv_tileas ops"),
     (

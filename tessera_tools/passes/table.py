@@ -95,6 +95,9 @@ PASSES: dict[str, Row] = {
     ),
     # On nv_tileaa
     "tileaa-uplift-loops": Row("tileaa.uplift_loops:UpliftLoops", "convert loops that count to scf.for"),
+    "tileaa-drop-batches": Row(
+        "tileaa.drop_batches:DropBatches", "make products of matrices of those of batches of one matrix"
+    ),
     # nv_tileaa to nv_tileas
     "convert-tileaa-to-tileas": Row(
         "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
@@ -291,6 +294,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "canonicalize",
         "cse",
         "tileaa-uplift-loops",
+        "tileaa-drop-batches",
         "loop-invariant-code-motion",
         "convert-tileaa-to-tileasFORM",
     ),

@@ -25,6 +25,7 @@ from tessera_tools.dialects.nvvm.attributes import (
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import (
     BF16,
     F16,
@@ -43,6 +44,7 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.float_formats import widened
 from tessera_tools.passes.llvm.half_pairs import HALF_PAIR, half_pairs
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
+from tessera_tools.passes.llvm.tied import in_place
 from tessera_tools.passes.llvm.tiles import Tile
 from tessera_tools.planning.dot_layouts import fragments, grid_of
 from tessera_tools.planning.mma_atoms import has_lowering
@@ -77,6 +79,8 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
         if op.scales:
             raise op.error("has scales, which fma does not support; use an atom of the tensor cores")
         elements = _multiply_add(low, op)
+        if op.c.type.element is F32 and _is_complete(op):
+            elements = in_place(low.e, elements, F32)
     else:
         product = (_BlockScaled if op.atom.is_scaled else _Product)(low, op)
         if op.scales and not op.atom.is_scaled:
@@ -110,6 +114,18 @@ def _multiply_add(low: Lowering, op: nv_tileas.Dot) -> list[Value]:
             factors = (a[*batch, m, k], b[*batch, k, n], sums[register])
             sums[register] = e.emit(llvm.FMA.create(factors, [factors[2].type], {})).results[0]
     return [sums[first[place]] for place in places]
+
+
+def _is_complete(op: nv_tileas.Dot) -> bool:
+    """Whether something else than a product takes the sums, in the same block.
+
+    LLVM would move the multiply-adds of a sum to its only use, such as a store behind a check of bounds, and leave the
+    loads of all factors in front.
+    """
+    return any(
+        not isinstance(use.owner, nv_tileas.Dot) and not use.owner.has_trait(Terminator)
+        for use in op.res.uses
+    )
 
 
 def _held(low: Lowering, value: Value) -> dict[Place, Value]:

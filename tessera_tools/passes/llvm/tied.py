@@ -34,6 +34,17 @@ def assembly(
 
 def tied(e: Emitter, words: Sequence[Value], type: Type, text: str) -> list[Value]:
     """Registers of 32 bits, all of one type, behind an instruction that ties them."""
+    return assembly(e, text, [*_ties(len(words), type), "~{memory}"], words, [type] * len(words))
+
+
+def in_place(e: Emitter, words: Sequence[Value], type: Type) -> list[Value]:
+    """The same registers, which are computed here: the optimizer does not move that to where they are used."""
+    distinct = list(dict.fromkeys(words))
+    found = assembly(e, "", _ties(len(distinct), type), distinct, [type] * len(distinct))
+    now = dict(zip(distinct, found, strict=True))
+    return [now[word] for word in words]
+
+
+def _ties(count: int, type: Type) -> list[str]:
     kind = "f" if type is F32 else "r"
-    constraints = [f"={kind}"] * len(words) + [str(i) for i in range(len(words))] + ["~{memory}"]
-    return assembly(e, text, constraints, words, [type] * len(words))
+    return [f"={kind}"] * count + [str(i) for i in range(count)]

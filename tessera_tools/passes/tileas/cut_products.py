@@ -11,7 +11,8 @@ them, what is computed element by element, and what is stored.  The other factor
 loads for the next part while the consumer stores.
 
 A kernel is cut if it does nothing else than this: no other effects, no reduction along the axis, and no order that
-would let a part read what another one has written.
+would let a part read what another one has written.  In another kernel, a product whose factors are too deep adds fewer
+terms at a time (cut_terms.py).
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tessera_tools.analysis.axis import is_elementwise
-from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
@@ -30,9 +30,10 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.cut_terms import axis_before, cut_terms
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.missed import Missed
-from tessera_tools.passes.tileas.part_indices import part_index
+from tessera_tools.passes.tileas.part_indices import move_to_part
 from tessera_tools.passes.tileas.products import has_room
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
@@ -60,29 +61,38 @@ class CutProducts(Pass):
         for function, target in kernels_with(op, Feature.TMA):
             if not (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)):
                 continue
-            dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
-            large = next((dot for dot in dots if not has_room(dot, dot.c.type.shape, target, True)), None)
-            if large is None:
-                continue
-            old = m, n = large.c.type.shape
+            while self.cut_one(function, target, context):
+                changed = True
+        return changed
+
+    def cut_one(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> bool:
+        """Cut the first product for which there is no room; returns whether that changed something."""
+        dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+        large = next((dot for dot in dots if not has_room(dot, dot.c.type.shape, target, True)), None)
+        if large is None:
+            return False
+        old = m, n = large.c.type.shape
+        terms = large.a.type.shape[1]
+        made = large
+        try:
+            shape = _part(dots, large, target)
+            parts = {axis: old[axis] // shape[axis] for axis in (_ROWS, _COLUMNS) if shape[axis] != old[axis]}
+            scope = _scope(function, parts)
+            for axis, count in parts.items():
+                _Axis(function, scope, axis, count).cut()
+            text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"
+        except Missed as refusal:
             try:
-                shape = _part(dots, large, target)
-                parts = {
-                    axis: old[axis] // shape[axis] for axis in (_ROWS, _COLUMNS) if shape[axis] != old[axis]
-                }
-                scope = _scope(function, parts)
-                for axis, count in parts.items():
-                    _Axis(function, scope, axis, count).cut()
-            except Missed as refusal:
-                why = f"{refusal.text(large)}: use smaller tiles"
+                made = cut_terms(large, target)
+            except Missed as other:
+                why = f"{refusal.text(large)}, and it adds all terms at once: {other.text(large)}: use smaller tiles"
                 text = f"{m}x{n} sums are not computed in parts, as an SM needs: {why}"
                 context.failed(large, text, "product", "tensorcore", function=function)
-                continue
-            text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"
-            context.passed(large, text, "product", "tensorcore", function=function)
-            context.count("cut")
-            changed = True
-        return changed
+                return False
+            text = f"adds {made.a.type.shape[1]} terms at a time: an SM has no room for two stages of {m}x{n}x{terms}"
+        context.passed(made, text, "product", "tensorcore", function=function)
+        context.count("cut")
+        return True
 
 
 def _part(dots: list[nv_tileas.Dot], large: nv_tileas.Dot, target: Target) -> tuple[int, int]:
@@ -249,7 +259,7 @@ class _Axis:
         elif isinstance(op, nv_tileaa.Broadcast):
             self.work.append((op.source, None if op.source.type.shape[axis] == 1 else axis))
         elif isinstance(op, nv_tileaa.Reshape):
-            self.work.append((op.source, _axis_before(op, axis)))
+            self.work.append((op.source, axis_before(op, axis)))
         elif isinstance(op, nv_tileas.TiledLoad):
             if op not in self.inside:
                 raise Missed(op, "loads the parts of several tiles")
@@ -276,11 +286,11 @@ class _Axis:
             if isinstance(op, arith.Constant) and isinstance(op.value, DenseElementsAttr):
                 op.attributes["value"] = DenseElementsAttr(value.type, op.value.data)
             elif isinstance(op, nv_tileas.TiledLoad):
-                _move(op, axis, type.shape[axis], self.parts, part)
+                move_to_part(op, axis, type.shape[axis], self.parts, part)
         for op in self.ops:
             if isinstance(op, nv_tileas.TiledStore):
                 axis = self.axis_of(op)
-                _move(op, axis, op.value.type.shape[axis] * self.parts, self.parts, part)
+                move_to_part(op, axis, op.value.type.shape[axis] * self.parts, self.parts, part)
 
     def loop(self) -> Value:
         """Put what is not the same for all parts into a loop; returns the number of the part.
@@ -369,33 +379,9 @@ def _is_same_place(access: nv_tileas.TiledLoad | nv_tileas.TiledStore, store: nv
     return access.view is store.view and [*access.indices] == [*store.indices]
 
 
-def _move(
-    op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axis: int, extent: int, parts: int, part: Value
-) -> None:
-    """Let an access begin at its part, of equal parts of a tile of `extent` elements along an axis."""
-    builder = Builder.before(op)
-
-    def inserted(made: Operation) -> Value:
-        return builder.insert(made).results[0]
-
-    each = inserted(arith.Constant(i32(extent // parts), location=op.location))
-    more = inserted(arith.MulI(part, each, location=op.location))
-    # The view is the first operand.
-    op.set_operand(1 + axis, part_index(op.indices[axis], more, extent, Facts(), builder, op.location))
-
-
 def _owner(value: Value) -> Operation:
     """The op that makes a value, or of which it is an argument."""
     block = value.owner_block
     op = value.defining_op or (block.parent_op if block is not None else None)
     assert op is not None
     return op
-
-
-def _axis_before(op: nv_tileaa.Reshape, axis: int) -> int:
-    """The axis of a reshape's source that is an axis of its result.  Missed if there is none."""
-    old, new = op.source.type.shape, op.res.type.shape
-    if [n for n in old if n != 1] != [n for n in new if n != 1] or new[axis] == 1:
-        raise Missed(op, "joins rows with columns")
-    count = sum(n != 1 for n in new[:axis])
-    return [i for i, n in enumerate(old) if n != 1][count]

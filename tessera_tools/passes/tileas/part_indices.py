@@ -8,9 +8,9 @@ tiled_load %v[%i] : tensor<128xf16>        %a = minui %i, 2^32 - 128            
 from __future__ import annotations
 
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.dialects import arith
+from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.ir.builtin_attributes import i32
-from tessera_tools.ir.core import Builder, Value
+from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.location import Location
 
 
@@ -38,3 +38,18 @@ def part_index(
     if isinstance(offset, int):
         offset = builder.insert(arith.Constant(i32(offset), location=location)).results[0]
     return builder.insert(arith.AddI(index, offset, location=location)).results[0]
+
+
+def move_to_part(
+    op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axis: int, extent: int, parts: int, part: Value
+) -> None:
+    """Let an access begin at its part, of equal parts of a tile of `extent` elements along an axis."""
+    builder = Builder.before(op)
+
+    def inserted(made: Operation) -> Value:
+        return builder.insert(made).results[0]
+
+    each = inserted(arith.Constant(i32(extent // parts), location=op.location))
+    more = inserted(arith.MulI(part, each, location=op.location))
+    # The view is the first operand.
+    op.set_operand(1 + axis, part_index(op.indices[axis], more, extent, Facts(), builder, op.location))

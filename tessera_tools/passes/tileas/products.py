@@ -546,9 +546,12 @@ def _read_all(
     read += made
 
 
-def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: bool) -> bool:
+def has_room(
+    dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: bool, terms: int | None = None
+) -> bool:
     """Whether an SM has registers and shared memory for a product on tensor cores, if only so many of its rows and
-    columns are computed at a time; `alone`: and nothing else comes before or after.  True of other products."""
+    columns, and of its terms, are computed at a time; `alone`: and nothing else comes before or after.  True of other
+    products."""
     if dot.atom.primitive != MMA or dot.c.type.rank != 2:
         return True
     m, n = shape
@@ -560,7 +563,7 @@ def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: 
     if not any(words <= most * 128 * groups for groups, most in WARPGROUPS):
         return False
     loads = [size for size, position in ((m, 0), (n, 1)) if trace_load(dot, position) is not None]
-    stage = sum(loads) * dot.a.type.shape[1] * element_bytes(dot.a.type.element)
+    stage = sum(loads) * (terms or dot.a.type.shape[1]) * element_bytes(dot.a.type.element)
     return not loops_around(dot) or FEWEST_STAGES * stage <= pipeline_room(target, at_most=alone)
 
 
