@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from programs import compiled, decode, empty, fresh_seed, launch
 
+import tessera_tools as tt
+from tessera_tools.parser import parse_module
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_products import Product
@@ -78,3 +81,9 @@ def test_threads_round_what_tma_does_not(change: tuple[str, str]) -> None:
     made = compiled(text.replace(*change), "sm_90a")
     (kernel,) = made.manifest.kernels
     assert {m.base: m.element_type for m in kernel.tensor_maps} == {0: "f32", 4: "tf32"}
+
+
+def test_a_remark_says_that_tma_rounds() -> None:
+    made = tt.compile(parse_module(ORDERS["along K"].text(), "product.mlir"), "sm_90a")
+    texts = [remark.message for remark in made.remarks if remark.rule == "tma"]
+    assert "load by TMA in boxes of 128x32 elements, swizzled by 128 bytes, rounded to tf32" in texts

@@ -109,9 +109,8 @@ What the losses come from, where the cause is known:
 - **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole, which is 6 % of 2048 rows.
   Conversions and `ex2` take half as long as the products, and are overlapped in part. The tile blocks with the most
   keys come first in large launches, and a CTA that is done takes the next one.
-- **Products of tf32**: the program rounds f32 to tf32, which TMA does on the way. A step of 128x256x32 loads 48 KB for
-  1,024 cycles of the tensor cores, the same bytes as a step of f16 with half of the operations. L2 gives an SM 43 bytes
-  a cycle, which takes 1,140 cycles. The launch has no clusters, which would share loads.
+- **Products of tf32**: the program rounds f32 to tf32, which TMA does on the way. A step of 128x256x32 has the bytes
+  and the cycles of a step of 128x256x64 of f16, so that the same bounds it.
 - **Attention of 8-bit floats**: a block of 128 keys takes 2,600 cycles. The products take 1,024 of them and `ex2` as
   many; the warps issue for 1,500. The sums of both products, and of all blocks before, take 192 registers of a thread,
   and the probabilities 16, so that the warpgroups do not take turns. An agent of two warps transposes V, with 24

@@ -83,6 +83,9 @@ class CutProducts(Pass):
             text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"
         except Missed as refusal:
             try:
+                if len(dots) > 1:
+                    # With other products, a kernel has several pipelines, and each may have a single stage.
+                    raise Missed(large, "is not the only product")
                 made = cut_terms(large, target)
             except Missed as other:
                 why = f"{refusal.text(large)}, and it adds all terms at once: {other.text(large)}: use smaller tiles"

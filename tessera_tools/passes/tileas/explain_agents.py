@@ -39,6 +39,8 @@ def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], con
     for load in (load for pipeline in pipelines for load in pipeline.loads):
         if isinstance(load, BoxLoad):
             text = f"load by TMA in {load.boxes.text}"
+            if load.rounds:
+                text += f", rounded to {load.type.element}"
             context.passed(load.load, text, "tma", "memory", function=function)
             continue
         if isinstance(load, ConvertedFill):

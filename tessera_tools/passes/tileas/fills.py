@@ -83,6 +83,9 @@ class BoxLoad:
     also: dict[BoxLoad, nv_tileas.Dot] = field(default_factory=dict["BoxLoad", nv_tileas.Dot])
     """The other factors in its stages, with their products, in the order of the program."""
 
+    def __post_init__(self) -> None:
+        self.rounds = self.load.rounds
+
     def halve(self, axis: int) -> None:
         """Load half of the tile along an axis of the product's factor.  Raises Missed if TMA does not bring it."""
         for step in reversed(self.steps):
@@ -319,7 +322,7 @@ def box_load(
     made = BoxLoad(load, boxes_of_factor(load, type, axes), steps)
     if not _is_along_k(position, made):
         if size not in transposed:
-            raise _not_along_k(load, transposed)
+            raise Missed(load, *_ALONG_K)
         if size == WORD_BYTES:
             made.boxes = boxes_of_factor(load, type, axes, WIDE_ATOMICITY)
     check_order(load, dot, order)
@@ -329,16 +332,6 @@ def box_load(
 def _is_along_k(position: int, made: BoxLoad) -> bool:
     """Whether an operand is contiguous along K."""
     return made.seen.apply({"offset": 1})[f"dim{1 - position}"] == 1
-
-
-def _not_along_k(load: nv_tileas.TiledLoad, transposed: Sequence[int]) -> Missed:
-    bits = " or ".join(str(8 * other) for other in transposed)
-    unless = f" unless elements have {bits} bits" if transposed else ""
-    return Missed(
-        load,
-        f"reads an operand that is not contiguous along K, as the product requires{unless}",
-        _ALONG_K[1],
-    )
 
 
 def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
