@@ -157,8 +157,11 @@ def _follows(op: Operation) -> bool:
         kept = op.permutation.values[0] == 0
     elif isinstance(op, nv_tileaa.Reduce | nv_tileaa.Scan):
         kept = op.axis.value > 0
+    elif isinstance(op, nv_tileaa.Dot):
+        # A matrix of one row is no batch.
+        kept = _is_lone(op)
     else:
-        kept = isinstance(op, nv_tileaa.Dot | nv_tileaa.Broadcast) or (
+        kept = isinstance(op, nv_tileaa.Broadcast) or (
             is_elementwise(op) and not op.regions and bool(op.operands)
         )
     return kept and all(map(_has_lone_axis, _tiles_of(op)))

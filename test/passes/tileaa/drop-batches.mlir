@@ -123,6 +123,25 @@ nv_tileaa.func @others(%a: tensor<1x64x32xf8E4M3FN>, %b: tensor<1x32x32xf8E4M3FN
   nv_tileaa.return
 }
 
+// The row that a batch is reduced to is a factor of a product of matrices, of a single term, which keeps its axes.
+// CHECK-LABEL: nv_tileaa.func @row
+nv_tileaa.func @row(%a: tensor<1x16x16xf16>, %b: tensor<1x16x16xf16>, %s: tensor<1x1xf32>) {
+  // CHECK: nv_tileaa.dot {{.*}} -> tensor<16x16xf32>
+  // CHECK: nv_tileaa.reduce {{.*}} axis = 0
+  // CHECK: nv_tileaa.dot {{.*}} : tensor<1x1xf32>, tensor<1x16xf32>, tensor<1x16xf32> -> tensor<1x16xf32>
+  %z = arith.constant dense<0.0> : tensor<1x16x16xf32>
+  %y = arith.constant dense<0.0> : tensor<1x16xf32>
+  %d = nv_tileaa.dot %a, %b, %z : tensor<1x16x16xf16>, tensor<1x16x16xf16>, tensor<1x16x16xf32> -> tensor<1x16x16xf32>
+  %r = nv_tileaa.reduce %d axis = 1 identities = [0.0 : f32] : tensor<1x16x16xf32> -> tensor<1x16xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %w = arith.addf %u, %v : f32
+    nv_tileaa.yield %w : f32
+  }
+  %e = nv_tileaa.dot %s, %r, %y : tensor<1x1xf32>, tensor<1x16xf32>, tensor<1x16xf32> -> tensor<1x16xf32>
+  "test.store"(%e) : (tensor<1x16xf32>) -> ()
+  nv_tileaa.return
+}
+
 // Two matrices stay a batch, and so do tiles that have nothing to do with a product.
 // CHECK-LABEL: nv_tileaa.func @batch
 nv_tileaa.func @batch(%a: tensor<2x64x16xf16>, %b: tensor<2x16x32xf16>, %c: tensor<2x64x32xf32>, %x: tensor<1x64x32xf32>) {
