@@ -12,21 +12,20 @@ def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts, ahead: int
 
     A loop over `lower, lower + step, …` below `upper` may then not compare `counter + step < upper`.
     """
-    most, by = facts.fact(upper), facts.fact(step)
-    if by.lower < 1:
-        return True
+    by = facts.fact(step)
     # The last counter is at most upper - 1, which is sufficient for a step of 1.
-    if ahead * by.upper == 1:
-        return False
-    bits = bit_width(upper.type)
-    if unsigned:
-        return most.lower < 0 or most.upper - 1 + ahead * by.upper >= 1 << bits
-    return most.upper - 1 + ahead * by.upper >= 1 << (bits - 1)
+    return by.lower < 1 or (
+        ahead * by.upper != 1 and _may_overflow(upper, -1 + ahead * by.upper, unsigned, facts)
+    )
 
 
 def may_pass(start: Value, step: Value, unsigned: bool, facts: Facts, ahead: int) -> bool:
     """True if start + ahead · step may overflow; the step must be positive.  The start may be that of a loop without
     iterations, which is not below the upper bound."""
-    most, by = facts.fact(start), facts.fact(step)
-    bits = bit_width(start.type) - (not unsigned)
-    return by.lower < 1 or (unsigned and most.lower < 0) or most.upper + ahead * by.upper >= 1 << bits
+    by = facts.fact(step)
+    return by.lower < 1 or _may_overflow(start, ahead * by.upper, unsigned, facts)
+
+
+def _may_overflow(value: Value, more: int, unsigned: bool, facts: Facts) -> bool:
+    most, bits = facts.fact(value), bit_width(value.type) - (not unsigned)
+    return (unsigned and most.lower < 0) or most.upper + more >= 1 << bits

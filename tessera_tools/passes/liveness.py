@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.dominance import reverse_postorder
-from tessera_tools.ir.effects import is_needed
+from tessera_tools.ir.effects import is_needed, is_trivially_dead
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.traits import Leaves, Terminator
 
-__all__ = ["erase_dead", "erase_unreachable_blocks", "may_go"]
+__all__ = ["erase_dead", "erase_unreachable_blocks", "erase_unused", "may_go"]
 
 
 def erase_unreachable_blocks(root: Operation) -> int:
@@ -150,6 +150,16 @@ def _forwarded(op: Operation) -> frozenset[int]:
     # Operands of successors are at the end, in the order of the successors (MLIR's BranchOpInterface).
     count = sum(len(_branch_operands(op, i) or ()) for i in range(len(op.successors)))
     return frozenset(range(len(op.op_operands) - count, len(op.op_operands)))
+
+
+def erase_unused(*ops: Operation | None) -> None:
+    """Erase ops if nothing needs them, and then the ops of their operands."""
+    work = [*ops]
+    while work:
+        unused = work.pop()
+        if unused is not None and unused.parent is not None and is_trivially_dead(unused):
+            work += [operand.defining_op for operand in unused.operands]
+            unused.erase()
 
 
 def erase_dead(root: Operation) -> Counter[str]:

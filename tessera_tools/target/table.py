@@ -122,6 +122,11 @@ class Target:
     def has(self, feature: Feature) -> bool:
         return feature in self.features
 
+    @property
+    def multiplies_asynchronously(self) -> bool:
+        """Whether it has wgmma or tcgen05.mma."""
+        return self.has(Feature.WGMMA) or self.has(Feature.TCGEN05)
+
 
 _F = Feature
 _AMPERE = frozenset({_F.CP_ASYNC, _F.LDMATRIX, _F.MMA_SYNC, _F.MBARRIER, _F.REDUX_SYNC})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import AttrKind, EnumAttr, TypeConstraint, attribute, integer_enum, like
 from tessera_tools.opdef.attribute_kinds import in_full
@@ -13,6 +14,7 @@ from tessera_tools.opdef.fields import AttributeField
 if TYPE_CHECKING:
     from typing import Self
 
+    from tessera_tools.ir.core import Operation
     from tessera_tools.ir.scanner import Scanner
 
 
@@ -102,9 +104,17 @@ def overflow_field() -> AttributeField[IntegerOverflowFlagsAttr]:
 
 
 ROUNDING_MODES = ("to_nearest_even", "downward", "upward", "toward_zero", "to_nearest_away")
+NEAREST_EVEN = ROUNDING_MODES[0]
 ROUNDING_MODE = integer_enum(
     "floating point rounding mode", {m: i for i, m in enumerate(ROUNDING_MODES)}, I32
 )
+
+
+def rounding_mode_of(op: Operation) -> str:
+    """The rounding mode of a cast: to nearest even, unless it has another one."""
+    mode = op.attributes.get("roundingmode")
+    return ROUNDING_MODES[mode.value] if isinstance(mode, IntegerAttr) else NEAREST_EVEN
+
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPI_PREDICATE = integer_enum(

@@ -184,6 +184,12 @@ class Reshape(Op, name="nv_tileaa.reshape", traits=(PURE,)):
         if source.element is not res.element or source.num_elements != res.num_elements:
             raise self.error(f"cannot reshape {source} into {res}: element types and counts must match")
 
+    @property
+    def only_renames(self) -> bool:
+        """Whether it adds or removes axes of extent 1 alone."""
+        old, new = self.source.type.shape, self.res.type.shape
+        return [n for n in old if n != 1] == [n for n in new if n != 1]
+
 
 class Broadcast(Op, name="nv_tileaa.broadcast", traits=(PURE,)):
     """The tile repeated along every axis in which it has one element and the result more."""

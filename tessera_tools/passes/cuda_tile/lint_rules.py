@@ -205,9 +205,7 @@ def tensor_cores(op: Operation, scope: Scope) -> Iterator[Finding]:
             "tensor cores do not support f32 operands: this product uses scalar multiply-adds",
             "convert both operands to tf32 (ftof) if 10 bits of mantissa are sufficient",
         )
-    if source in _FP8 and not (
-        target.has(Feature.MMA_SYNC_FP8) or target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)
-    ):
+    if source in _FP8 and not (target.has(Feature.MMA_SYNC_FP8) or target.multiplies_asynchronously):
         yield Finding(
             "fp8-mma",
             f"{target.name} has no tensor core for {source}: the operands are widened first",
@@ -229,7 +227,7 @@ def tensor_cores(op: Operation, scope: Scope) -> Iterator[Finding]:
             "work is wasted",
             "use larger tiles, or batch several products",
         )
-    elif (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)) and rows < 64 and columns >= 64:
+    elif target.multiplies_asynchronously and rows < 64 and columns >= 64:
         yield Finding(
             "narrow-mma",
             f"{rows} rows do not fill the 64 of {target.name}'s widest instructions",

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tessera_tools.dialects import llvm
-from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
+from tessera_tools.dialects.arith.attributes import NEAREST_EVEN, rounding_mode_of
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import (
     BF16,
@@ -31,7 +30,6 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.instructions import Scalar, place
 from tessera_tools.passes.llvm.tiles import is_sub_byte, without_high_bits
 
-_NEAREST = "to_nearest_even"
 _EXACT_BITS = 24
 """Integers of at most this many bits are exact in f32."""
 
@@ -41,12 +39,6 @@ def _elements(op: Operation) -> tuple[Type, Type]:
 
 
 # -- floats
-
-
-def mode_of(op: Operation) -> str:
-    """The rounding mode of a cast, in arith's words."""
-    mode = op.attributes.get("roundingmode")
-    return ROUNDING_MODES[mode.value] if isinstance(mode, IntegerAttr) else _NEAREST
 
 
 def plain_float(e: Emitter, value: Value, element: Type) -> Value:
@@ -63,12 +55,12 @@ def _float_to_float(e: Emitter, op: Operation, operands: Sequence[Value], type: 
     """arith.extf and arith.truncf, and nv_tileaa.truncf_satfinite."""
     source, target = _elements(op)
     assert isinstance(source, FloatType) and isinstance(target, FloatType)
-    mode, saturate = mode_of(op), op.name == "nv_tileaa.truncf_satfinite"
+    mode, saturate = rounding_mode_of(op), op.name == "nv_tileaa.truncf_satfinite"
     return rounded(e, plain_float(e, operands[0], source), target, mode, saturate=saturate)
 
 
 def rounded(
-    e: Emitter, value: Value, target: FloatType, mode: str = _NEAREST, *, saturate: bool = False
+    e: Emitter, value: Value, target: FloatType, mode: str = NEAREST_EVEN, *, saturate: bool = False
 ) -> Value:
     """A number of f16, bf16, f32 or f64 in any format, rounded once."""
     old = value.type
@@ -76,7 +68,7 @@ def rounded(
         return value
     if target is F64 or (target is F32 and old is not F64):
         return place(e, llvm.FPExt, [value], target)
-    nearest = mode == _NEAREST and not saturate
+    nearest = mode == NEAREST_EVEN and not saturate
     if nearest and (target in (F16, F32) or (target is BF16 and old is F32)):
         return place(e, llvm.FPTrunc, [value], target)
     if target is F32:
@@ -179,4 +171,4 @@ CASTS: dict[str, Scalar] = {
 }
 """The lowering of each cast on scalars."""
 
-__all__ = ["CASTS", "mode_of", "plain_float", "rounded"]
+__all__ = ["CASTS", "plain_float", "rounded"]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tessera_tools.dialects import llvm
+from tessera_tools.dialects.arith.attributes import NEAREST_EVEN, rounding_mode_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import (
     F16,
@@ -28,7 +29,7 @@ from tessera_tools.ir.types import (
     element_type,
 )
 from tessera_tools.passes.llvm import float_formats as formats
-from tessera_tools.passes.llvm.casts import mode_of, plain_float, rounded
+from tessera_tools.passes.llvm.casts import plain_float, rounded
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.instructions import intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering
@@ -52,11 +53,11 @@ def hardware_cast(low: Lowering, op: Operation) -> bool:
 
 def _instruction(op: Operation) -> _Instruction | None:
     if op.name == "nv_tileaa.truncf_satfinite":
-        return _NARROWING.get((str(element_type(op.results[0].type)), mode_of(op)))
+        return _NARROWING.get((str(element_type(op.results[0].type)), rounding_mode_of(op)))
     if op.name not in ("arith.extf", "arith.truncf"):
         return None
     if element_type(op.results[0].type) is TF32:
-        return _TO_TF32 if op.name == "arith.truncf" and mode_of(op) == "to_nearest_even" else None
+        return _TO_TF32 if op.name == "arith.truncf" and rounding_mode_of(op) == NEAREST_EVEN else None
     return _WIDENING.get(str(element_type(op.operands[0].type)))
 
 
@@ -96,7 +97,7 @@ def _widening(e: Emitter, op: Operation, name: str, values: Sequence[Value]) -> 
         upper = e.shl(e.resized(high, I16), bit_width(source), I16)
         codes = e.constant(e.or_(e.resized(low, I16), upper, I16), I16)
         pair = intrinsic(e, name, [codes], VectorType((2,), F16))
-        made += [rounded(e, half, target, mode_of(op)) for half in e.elements(pair, 2, F16)]
+        made += [rounded(e, half, target, rounding_mode_of(op)) for half in e.elements(pair, 2, F16)]
     return made[: len(values)]
 
 

@@ -27,7 +27,7 @@ from tessera_tools.records import dataclass
 
 _ROWS = 8
 """Rows of a core matrix."""
-_MODE_BITS = 61
+_MODE_SHIFT = 61
 """The first bit of the swizzle mode in a descriptor."""
 _MODES = {
     (128, ATOMICITY): 2, (64, ATOMICITY): 4, (32, ATOMICITY): 6, (128, WIDE_ATOMICITY): 1,
@@ -77,7 +77,7 @@ class Matrix:
     @property
     def fixed(self) -> int:
         """The descriptor without its start address."""
-        return self.leading >> 4 << 16 | self.stride >> 4 << 32 | self.mode << _MODE_BITS
+        return self.leading >> 4 << 16 | self.stride >> 4 << 32 | self.mode << _MODE_SHIFT
 
 
 def start_of(low: Lowering, buffer: Buffer, fixed: int, moved: Int = 0) -> Int:

@@ -31,7 +31,6 @@ ENOUGH_BLOCKS = 4
 """CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
 to so many, but no further."""
 
-SHORTEST_ROWS = "products read rows of at least 32 bytes from shared memory"
 LONGER_ROWS = "use a tile with longer rows"
 
 
@@ -160,6 +159,11 @@ def boxes_of(
     return found
 
 
+def shortest_rows(bytes: int = 32) -> str:
+    """What a refusal of short rows says of products."""
+    return f"products read rows of at least {bytes} bytes from shared memory"
+
+
 def boxes_of_factor(
     load: nv_tileas.TiledLoad, type: RankedTensorType, axes: tuple[int, ...], atomicity: int = ATOMICITY
 ) -> Boxes:
@@ -172,8 +176,7 @@ def boxes_of_factor(
     modes = (128, 64, 32) if atomicity == ATOMICITY else (128,)
     swizzle = next((s for s in modes if width % s == 0), 0)
     if not swizzle:
-        least = f"reads rows of {width} bytes; products read rows of at least {modes[-1]} bytes from shared memory"
-        raise Missed(load, least, LONGER_ROWS)
+        raise Missed(load, f"reads rows of {width} bytes; {shortest_rows(modes[-1])}", LONGER_ROWS)
     return boxes_of(load, type, axes, swizzle, "reads", atomicity)
 
 

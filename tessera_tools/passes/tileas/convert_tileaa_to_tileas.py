@@ -73,7 +73,7 @@ class ConvertTileAAToTileAS(Pass):
                     alone = self.num_warps or choose_warps(function, target).number
                     function.attributes[WARPS_ALONE] = i64(alone)
             apply_hints(function)
-            if not (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)):
+            if not target.multiplies_asynchronously:
                 _tell_of_latencies(function, target, context)
             convert(function, target)
             free_heap(function)

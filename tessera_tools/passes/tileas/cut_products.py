@@ -59,7 +59,7 @@ class CutProducts(Pass):
     def run(self, op: Operation, context: PassContext) -> bool:
         changed = False
         for function, target in kernels_with(op, Feature.TMA):
-            if not (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)):
+            if not target.multiplies_asynchronously:
                 continue
             while self.cut_one(function, target, context):
                 changed = True

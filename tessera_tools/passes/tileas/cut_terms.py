@@ -15,6 +15,7 @@ from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.liveness import erase_unused
 from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.part_indices import move_to_part
 from tessera_tools.passes.tileas.products import has_room
@@ -45,9 +46,9 @@ def cut_terms(dot: nv_tileas.Dot, target: Target) -> nv_tileas.Dot:
     builder.insert(made)
     builder.insert(scf.Yield([made.results[0]]))
     dot.res.replace_all_uses_with(loop.results[0])
+    old = [dot.a.defining_op, dot.b.defining_op]
     dot.erase()
-    for factor in factors:
-        factor.erase()
+    erase_unused(*old)
     assert isinstance(made, nv_tileas.Dot)
     return made
 
@@ -112,17 +113,11 @@ class _Factor:
             value = inner.results[0]
         return value
 
-    def erase(self) -> None:
-        """Erase what only the product used."""
-        for op in (*self.steps[::-1], self.load):
-            if not any(result.has_uses for result in op.results):
-                op.erase()
-
 
 def axis_before(op: nv_tileaa.Reshape, axis: int) -> int:
     """The axis of a reshape's source that is an axis of its result.  Missed if there is none."""
     old, new = op.source.type.shape, op.res.type.shape
-    if [n for n in old if n != 1] != [n for n in new if n != 1] or new[axis] == 1:
+    if not op.only_renames or new[axis] == 1:
         raise Missed(op, "joins rows with columns")
     count = sum(n != 1 for n in new[:axis])
     return [i for i, n in enumerate(old) if n != 1][count]

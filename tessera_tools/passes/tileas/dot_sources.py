@@ -208,12 +208,8 @@ def _follows(op: Operation) -> bool:
     """True if an op between a load and a product can be applied to fragments."""
     if isinstance(op, nv_tileaa.Reshape):
         # A part of a reshaped tile is a part of the tile if only axes of extent 1 are added or removed.
-        return _solid(op.source.type.shape) == _solid(op.res.type.shape)
+        return op.only_renames
     return isinstance(op, nv_tileas.ConvertLayout | nv_tileaa.Permute) or op.name in _CASTS
-
-
-def _solid(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(size for size in shape if size > 1)
 
 
 def kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | None]:

@@ -33,11 +33,11 @@ from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, WIDE_ATOMICITY, swizzled
 from tessera_tools.passes.tileas.boxes import (
     LONGER_ROWS,
-    SHORTEST_ROWS,
     Boxes,
     axes_of,
     boxes_of,
     boxes_of_factor,
+    shortest_rows,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.missed import Missed, place_of
@@ -373,7 +373,7 @@ def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
         raise Missed(
-            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; {SHORTEST_ROWS}", LONGER_ROWS
+            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; {shortest_rows()}", LONGER_ROWS
         )
     return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
 
@@ -459,7 +459,7 @@ def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[nv_tileas.TiledLoad, 
         if isinstance(op, nv_tileas.TiledLoad):
             return op, steps[::-1]
         if isinstance(op, nv_tileaa.Reshape):
-            if not _only_renames(op):
+            if not op.only_renames:
                 return None
         elif not isinstance(op, nv_tileaa.Permute | arith.NegF):
             return None
@@ -474,7 +474,7 @@ def why_computed(dot: nv_tileas.Dot, position: int) -> Missed:
     while isinstance(op := value.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):
         alone = alone and value.has_one_use
         if isinstance(op, nv_tileaa.Reshape):
-            moved = moved or not _only_renames(op)
+            moved = moved or not op.only_renames
         value = op.operands[0]
     if op is None:
         return Missed(dot, f"has a {SIDES[position]} operand that a loop or branch gives")
@@ -489,12 +489,6 @@ def why_computed(dot: nv_tileas.Dot, position: int) -> Missed:
             op, "reads a tile of another shape than the operand", "load a tile of the operand's shape"
         )
     return Missed(op, *_ALONG_K)
-
-
-def _only_renames(op: nv_tileaa.Reshape) -> bool:
-    """Whether a reshape adds or removes axes of extent 1 alone."""
-    old, new = op.source.type.shape, op.res.type.shape
-    return [n for n in old if n != 1] == [n for n in new if n != 1]
 
 
 def loads_of(dot: nv_tileas.Dot, position: int) -> list[nv_tileas.TiledLoad | nv_tileaa.Load]:
@@ -560,7 +554,7 @@ def _readable(
     there), if possible the axis `along`.  Raises Missed if there is none."""
     size = element_bytes(type.element)
     axes = sorted(range(type.rank), key=lambda axis: (axis != along, -axis))
-    why = f"has no rows that a product could read; {SHORTEST_ROWS}", LONGER_ROWS
+    why = f"has no rows that a product could read; {shortest_rows()}", LONGER_ROWS
     for fast in axes:
         width = type.shape[fast] * size
         swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)

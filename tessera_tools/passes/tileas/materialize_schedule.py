@@ -70,7 +70,7 @@ from tessera_tools.passes.tileas.products import (
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.scheduled_block import reorder
-from tessera_tools.passes.tileas.shared_stages import merge_loads
+from tessera_tools.passes.tileas.shared_stages import restore_loads
 from tessera_tools.passes.tileas.streams import choose_streams, has_loads_in_loops
 from tessera_tools.planning.kernel import OCCUPANCY, kernels_with, occupancy_of
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
@@ -118,10 +118,10 @@ class MaterializeSchedule(Pass):
                     raise refusal.error(
                         ", so that its kernel has no producer, for which agents=producer asks"
                     ) from None
-                merged |= merge_loads(function)
+                merged |= restore_loads(function)
                 explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
-            merge_loads(function)
+            restore_loads(function)
             for refusal in kernel.choice.refused.values():
                 explain(context.missed, function, refusal)
             if multiplies:

@@ -61,7 +61,7 @@ from tessera_tools.passes.tileas.missed import Missed
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
-from tessera_tools.passes.tileas.shared_stages import merge_loads
+from tessera_tools.passes.tileas.shared_stages import restore_loads
 from tessera_tools.passes.tileas.umma_columns import scales_type
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
 from tessera_tools.passes.tileas.umma_fills import MULTIPLIER_REGISTERS
@@ -124,11 +124,11 @@ class MaterializeTensorMemory(Pass):
                         f", so that its kernel has no such agents as agents={self.agents} asks for"
                     ) from None
                 unpack_factors(function)
-                changed |= merge_loads(function)
+                changed |= restore_loads(function)
                 explain_refused_umma(tell, function, refusal)
                 continue
             unpack_factors(function)
-            merge_loads(function)
+            restore_loads(function)
             for refusal in kernel.choice.refused.values():
                 explain_refused_umma(context.missed, function, refusal)
             context.count("agents")

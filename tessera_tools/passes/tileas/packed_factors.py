@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.atoms import F4E2M1FN
-from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.effects import is_trivially_dead
+from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.ir.types import I8, RankedTensorType
+from tessera_tools.passes.liveness import erase_unused
 from tessera_tools.passes.repacking import PER_BYTE, repacked
 
 
@@ -51,14 +51,4 @@ def _rewrite(dot: nv_tileas.Dot, kind: type[nv_tileaa.Pack | nv_tileaa.Unpack]) 
         shape[axis] = shape[axis] // PER_BYTE if kind is nv_tileaa.Pack else shape[axis] * PER_BYTE
         target = RankedTensorType(tuple(shape), I8 if kind is nv_tileaa.Pack else F4E2M1FN)
         dot.set_operand(position, repacked(kind, old, target, axis, builder))
-        _erase(old)
-
-
-def _erase(value: Value) -> None:
-    """Erase what computes a value that nothing uses."""
-    op = value.defining_op
-    if op is not None and is_trivially_dead(op):
-        operands = list(op.operands)
-        op.erase()
-        for operand in operands:
-            _erase(operand)
+        erase_unused(old.defining_op)

@@ -95,7 +95,7 @@ def decompose_tiled_load_store_view(function: nv_tileaa.Func, target: Target, co
     wgmma and tcgen05.mma read a factor in shared memory, in the order of its product.  TMA brings it there, once for
     each product or for several (shared_stages.py); otherwise the threads would have to read it and write it there.
     """
-    if not (target.has(Feature.TMA) and (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05))):
+    if not (target.has(Feature.TMA) and target.multiplies_asynchronously):
         return
     for load in [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad)]:
         if all(is_factor(use.owner, load.res) for use in load.res.uses):

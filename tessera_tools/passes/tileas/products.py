@@ -49,6 +49,7 @@ from tessera_tools.passes.tileas.fills import (
     MOST_ELEMENTS,
     REGISTER_BYTES,
     SIDES,
+    WORD_BYTES,
     BoxLoad,
     Filler,
     ThreadFill,
@@ -448,14 +449,14 @@ def _factor(
         except Missed as refusal:
             size = element_bytes(traced[0].res.type.element)
             # The instruction takes words of 32 bits from registers one by one, wherever they lie.
-            in_registers = position == 0 and size * 8 == 32
+            in_registers = position == 0 and size == WORD_BYTES
             if size != REGISTER_BYTES:
                 # An element at a time would be what threads bring along another axis: others exchange them.
                 with suppress(Missed):
-                    converted = None if in_registers else _converted(dot, position, facts, order, banned)
-                    if converted is not None:
-                        return converted
                     if not in_registers:
+                        converted = _converted(dot, position, facts, order, banned)
+                        if converted is not None:
+                            return converted
                         staged_layout(dot, position)
                     _read_all(dot, position, [traced[0]], found.read, facts, order, banned)
                     found.is_written |= position == 0 and not in_registers

@@ -16,11 +16,11 @@ from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, OpResult, Value
-from tessera_tools.ir.effects import is_trivially_dead
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.liveness import erase_unused
 from tessera_tools.planning.accesses import access_vector, fills_sectors
 from tessera_tools.planning.kernel import kernels
 from tessera_tools.planning.layout_rules import FREE, copies, is_tile
@@ -127,7 +127,7 @@ def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout]
     op.replace_all_uses_with([result])
     source = op.source.defining_op
     op.erase()
-    _erase_unused(source)
+    erase_unused(source)
     return []
 
 
@@ -152,16 +152,6 @@ def _operand_layouts(op: Operation | None, layout: LinearLayout) -> list[tuple[V
     if not needed or len(needed) < len(tiles):
         return None
     return [(v, found) for v, found in needed if found is not None and found.is_surjective()] or None
-
-
-def _erase_unused(op: Any) -> None:
-    """Erase an unused pure op, and then the ops of its operands."""
-    work = [op]
-    while work:
-        unused = work.pop()
-        if unused is not None and unused.parent is not None and is_trivially_dead(unused):
-            work += [v.defining_op for v in unused.operands]
-            unused.erase()
 
 
 def _store_directly(op: nv_tileas.ConvertLayout) -> bool:

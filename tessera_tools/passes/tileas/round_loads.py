@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
-from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
+from tessera_tools.dialects.arith.attributes import NEAREST_EVEN, rounding_mode_of
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import F32, RankedTensorType, element_type
 from tessera_tools.passes.base import Pass, PassContext
@@ -40,7 +40,7 @@ class RoundLoads(Pass):
         count = sum(
             _round(function)
             for function, target in kernels_with(op, Feature.TMA)
-            if target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)
+            if target.multiplies_asynchronously
         )
         context.count("rounded", count)
         return count > 0
@@ -51,7 +51,7 @@ def _round(function: nv_tileaa.Func) -> int:
     facts, count = Facts(), 0
     for cast in [op for op in function.walk() if isinstance(op, arith.TruncF)]:
         source, target = element_type(cast.in_.type), element_type(cast.out.type)
-        if not nv_tileas.rounds(source, target) or not _is_nearest(cast):
+        if not nv_tileas.rounds(source, target) or rounding_mode_of(cast) != NEAREST_EVEN:
             continue
         tiles = _moved(cast.in_)
         load = tiles[-1].defining_op if tiles else None
@@ -81,10 +81,6 @@ def _moved(value: Value) -> list[Value[RankedTensorType]]:
             break
         value = op.source
     return tiles
-
-
-def _is_nearest(cast: arith.TruncF) -> bool:
-    return cast.roundingmode is None or ROUNDING_MODES[cast.roundingmode.value] == "to_nearest_even"
 
 
 def round_in_registers(function: nv_tileaa.Func) -> bool:

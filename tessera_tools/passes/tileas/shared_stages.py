@@ -93,7 +93,7 @@ def by_last_reader(dot: Operation, loads: Sequence[Filler]) -> list[list[Filler]
 _LOADS = (nv_tileas.TiledLoad, nv_tileaa.Permute, nv_tileaa.Reshape, arith.NegF, arith.TruncF)
 
 
-def merge_loads(function: nv_tileaa.Func) -> bool:
+def restore_loads(function: nv_tileaa.Func) -> bool:
     """Let loads be as the program has them where threads load the tile: one for all products, with what is between, and
     rounded in registers.  Whether there were others."""
     found: dict[object, Operation] = {}

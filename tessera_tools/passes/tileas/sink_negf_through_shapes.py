@@ -41,8 +41,7 @@ def _expands(op: Operation | None) -> bool:
     """True if an op only adds axes of one element."""
     if not isinstance(op, nv_tileaa.Reshape):
         return False
-    old, new = op.source.type.shape, op.res.type.shape
-    return len(new) > len(old) and [n for n in old if n != 1] == [n for n in new if n != 1]
+    return op.only_renames and op.res.type.rank > op.source.type.rank
 
 
 class SinkNegFThroughShapes(Pass):
